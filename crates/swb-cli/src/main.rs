@@ -1,0 +1,2 @@
+//! Opening.
+fn main() {}
