@@ -23,6 +23,7 @@ pub mod meta;
 pub mod method;
 pub mod openrpc;
 pub mod payload;
+pub mod reply;
 pub mod rpc;
 pub mod timestamp;
 pub mod topic;

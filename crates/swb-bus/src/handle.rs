@@ -1,0 +1,158 @@
+//! What everyone holds: the same calls, inside the daemon and outside it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use swb_proto::method::Method;
+use swb_proto::{BusError, BusPayload, BusResult, Meta, TopicGlob};
+
+use crate::call::Started;
+use crate::context::Caller;
+use crate::dispatch::Bus;
+use crate::message::BusCallError;
+use crate::topics::{Delivery, SubscribeError, Subscription};
+use crate::transport::client::{ConnectError, RemoteBus, RemoteSubscription};
+
+/// The only thing subsystems, commands and foreign programs need to talk to the bus. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct BusHandle(Place);
+
+#[derive(Debug, Clone)]
+enum Place {
+    Local { bus: Arc<Bus>, caller: Arc<Caller> },
+    Remote { bus: Arc<RemoteBus>, caller: Option<Arc<Caller>> },
+}
+
+/// Why a typed call has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// There was no answer.
+    #[error(transparent)]
+    Call(#[from] BusCallError),
+    /// The answer was "no".
+    #[error(transparent)]
+    Bus(#[from] BusError),
+    /// The answer was of another type than the method's.
+    #[error("the answer is a {0}, which is not of the method's type")]
+    Type(&'static str),
+}
+
+impl BusHandle {
+    pub(crate) fn local(bus: Arc<Bus>, caller: Arc<Caller>) -> Self {
+        BusHandle(Place::Local { bus, caller })
+    }
+
+    /// Connects to the daemon that listens on `socket`. The handle reconnects by itself: calls that were pending fail
+    /// with [`BusCallError::Recv`], later ones wait a moment for the new connection, subscriptions go on from their
+    /// cursor.
+    pub async fn connect(socket: impl AsRef<Path>) -> Result<Self, ConnectError> {
+        Self::connect_as(socket, Meta::default()).await
+    }
+
+    /// The same, introducing the caller: its actor and ids hold for every call of the connection.
+    pub async fn connect_as(socket: impl AsRef<Path>, context: Meta) -> Result<Self, ConnectError> {
+        let bus = RemoteBus::connect(socket.as_ref().to_owned(), context).await?;
+        Ok(BusHandle(Place::Remote { bus, caller: None }))
+    }
+
+    /// The same bus, spoken to as another caller: its actor, ids, correlation and patience go along with every call.
+    #[must_use]
+    pub fn with(&self, context: Meta) -> Self {
+        let caller = Arc::new(Caller::new(context));
+        BusHandle(match &self.0 {
+            Place::Local { bus, .. } => Place::Local { bus: Arc::clone(bus), caller },
+            Place::Remote { bus, .. } => Place::Remote { bus: Arc::clone(bus), caller: Some(caller) },
+        })
+    }
+
+    /// Sends a request and waits for exactly one reply. Dropping the future cancels the request.
+    pub async fn request(
+        &self,
+        method: impl Into<String>,
+        payload: BusPayload,
+    ) -> Result<BusResult, BusCallError> {
+        self.request_with_id(None, method.into(), payload).await
+    }
+
+    /// The same under an id of the caller's choice, so that somebody else can cancel it. Ids must not repeat.
+    pub async fn request_with_id(
+        &self,
+        id: Option<uuid::Uuid>,
+        method: String,
+        payload: BusPayload,
+    ) -> Result<BusResult, BusCallError> {
+        match &self.0 {
+            Place::Local { bus, caller } => match bus.start(caller, id, method, payload)? {
+                Started::Done(result) => Ok(result),
+                Started::Pending(pending) => pending.answer().await,
+            },
+            Place::Remote { bus, caller } => bus.request(caller.as_deref(), id, &method, &payload).await,
+        }
+    }
+
+    /// Sends a notification: never blocks, is dropped with [`BusCallError::Full`] when there is no room.
+    pub fn notify(&self, method: impl Into<String>, payload: BusPayload) -> Result<(), BusCallError> {
+        match &self.0 {
+            Place::Local { bus, caller } => bus.notify(caller, method.into(), payload),
+            Place::Remote { bus, caller } => bus.notify(caller.as_deref(), &method.into(), &payload),
+        }
+    }
+
+    /// A request whose types are known from its method.
+    pub async fn call<M: Method>(&self, params: M::Params) -> Result<M::Response, CallError> {
+        let payload = self.request(M::NAME, params.into()).await??;
+        let kind = payload.kind();
+        M::Response::try_from(payload).map_err(|_| CallError::Type(kind))
+    }
+
+    /// Events that match any of `topics` (all, if there are none): from after the cursor, or from now on.
+    pub async fn subscribe(
+        &self,
+        topics: Vec<TopicGlob>,
+        after: Option<u64>,
+    ) -> Result<EventStream, CallError> {
+        match &self.0 {
+            Place::Local { bus, .. } => {
+                let subscription = bus.topics().subscribe(topics, after).map_err(cursor_ahead)?;
+                Ok(EventStream(Source::Local(subscription)))
+            }
+            Place::Remote { bus, .. } => {
+                Ok(EventStream(Source::Remote(RemoteBus::subscribe(bus, topics, after).await?)))
+            }
+        }
+    }
+}
+
+/// A cursor from the future, as the error of a call.
+pub(crate) fn cursor_ahead(error: SubscribeError) -> BusError {
+    let SubscribeError::CursorAhead { head, .. } = error;
+    BusError::new(swb_proto::error::ERR_CURSOR_AHEAD, error.to_string()).with("head", head)
+}
+
+/// A stream of events, wherever the bus is.
+#[derive(Debug)]
+pub struct EventStream(Source);
+
+#[derive(Debug)]
+enum Source {
+    Local(Subscription),
+    Remote(RemoteSubscription),
+}
+
+impl EventStream {
+    /// The next delivery; `None` once the bus is closed for good.
+    pub async fn next(&mut self) -> Option<Delivery> {
+        match &mut self.0 {
+            Source::Local(subscription) => subscription.next().await,
+            Source::Remote(subscription) => subscription.next().await,
+        }
+    }
+
+    /// Where to resume.
+    pub fn cursor(&self) -> u64 {
+        match &self.0 {
+            Source::Local(subscription) => subscription.cursor(),
+            Source::Remote(subscription) => subscription.cursor(),
+        }
+    }
+}

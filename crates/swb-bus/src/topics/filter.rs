@@ -1,0 +1,29 @@
+//! Which topics a subscriber wants. Globs are matched once per topic; after that it is one look into a table.
+
+use swb_proto::TopicGlob;
+
+#[derive(Debug)]
+pub(super) struct Filter {
+    globs: Vec<TopicGlob>,
+    /// By topic number: not yet known, no, yes.
+    known: Vec<Option<bool>>,
+}
+
+impl Filter {
+    pub(super) fn new(globs: Vec<TopicGlob>) -> Self {
+        // Everything and something is everything.
+        let everything = globs.iter().any(TopicGlob::is_everything);
+        Filter { globs: if everything { Vec::new() } else { globs }, known: Vec::new() }
+    }
+
+    pub(super) fn wants(&mut self, topic_number: u32, topic: &str) -> bool {
+        if self.globs.is_empty() {
+            return true;
+        }
+        let at = topic_number as usize;
+        if at >= self.known.len() {
+            self.known.resize(at + 1, None);
+        }
+        *self.known[at].get_or_insert_with(|| self.globs.iter().any(|glob| glob.matches(topic)))
+    }
+}

@@ -1,0 +1,316 @@
+//! One client of the control socket: one task, bounded buffers, replies in any order.
+//!
+//! The task reads as much as there is, answers every line whose handler replies at once into one output buffer, and
+//! writes that buffer with one call; so a burst of requests costs two system calls, not two each. Work that takes time
+//! stays in [`PendingCalls`] and is answered when it is done. Events are fetched only while the peer keeps reading; a
+//! peer that does not is overtaken by the ring and gets a gap, and nobody else notices.
+//!
+//! What belongs to the connection is served here: `bus.hello` (the context of its calls), `events.subscribe` and
+//! `events.unsubscribe`, `$/cancel` (by the wire id). Everything else goes to the bus.
+
+use std::future::poll_fn;
+use std::io;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, SystemTime};
+
+use swb_proto::control::HelloParams;
+use swb_proto::error::{ERR_INVALID_PARAMS, ERR_INVALID_REQUEST, ERR_OVERLOADED};
+use swb_proto::events::{self, EventsBody, SubscribeParams, SubscribeResponse};
+use swb_proto::id::SubscriptionId;
+use swb_proto::line::{self, Call, Dialect, Rejection};
+use swb_proto::{BusError, BusPayload, BusResult, Meta, method, reply};
+use tokio::io::AsyncReadExt;
+use tokio::net::UnixStream;
+use tokio::sync::watch;
+
+use super::line_buffer::{Line, LineBuffer};
+use super::outgoing::Outgoing;
+use super::peer;
+use super::pending::{Answer, PendingCalls, unanswered};
+use super::server::ServerLimits;
+use crate::call::Started;
+use crate::context::Caller;
+use crate::dispatch::{Bus, not_found};
+use crate::handle::cursor_ahead;
+use crate::topics::Subscription;
+
+const READ_BYTES: usize = 16 * 1024;
+/// How long a closing connection waits for a peer that does not read.
+const LAST_WRITE: Duration = Duration::from_secs(1);
+/// How often a half-closed peer is looked at.
+const HANGUP_CHECK: Duration = Duration::from_millis(250);
+
+pub(super) struct Connection {
+    bus: Arc<Bus>,
+    limits: ServerLimits,
+    /// From `bus.hello`.
+    context: Meta,
+    /// The caller of every line that brings no context of its own.
+    caller: Arc<Caller>,
+    out: Outgoing,
+    pending: PendingCalls,
+    subscriptions: Vec<OpenSubscription>,
+    subscriptions_made: u64,
+}
+
+struct OpenSubscription {
+    id: String,
+    dialect: Dialect,
+    events: Subscription,
+}
+
+/// Why the task woke.
+enum Woken {
+    Read(io::Result<usize>),
+    Written(io::Result<()>),
+    Answered(Answer),
+    EventsQueued,
+    Stop,
+    CheckPeer,
+}
+
+impl Connection {
+    pub(super) fn new(bus: Arc<Bus>, limits: ServerLimits) -> Self {
+        let caller = Arc::new(Caller::new(Meta::default()));
+        Connection {
+            bus,
+            limits,
+            context: Meta::default(),
+            caller,
+            out: Outgoing::default(),
+            pending: PendingCalls::default(),
+            subscriptions: Vec::new(),
+            subscriptions_made: 0,
+        }
+    }
+
+    pub(super) async fn run(
+        mut self,
+        mut stream: UnixStream,
+        mut stopping: watch::Receiver<bool>,
+    ) -> io::Result<()> {
+        let mut lines = LineBuffer::new(self.limits.line_bytes);
+        let (mut finished, mut stop) = (false, *stopping.borrow());
+        loop {
+            self.take_lines(&mut lines);
+            let (mut reader, mut writer) = stream.split();
+            self.out.try_write(&writer)?;
+            // With room for answers and none to come, every line that came in has been served.
+            if (stop || finished && !self.out.is_full()) && self.pending.len() == 0 {
+                break;
+            }
+            // A peer that does not read, or that has enough unanswered requests, is not read either.
+            let may_read =
+                !finished && !stop && !self.out.is_full() && self.pending.len() < self.limits.in_flight;
+            let (out, pending, subscriptions) = (&mut self.out, &mut self.pending, &mut self.subscriptions);
+            let may_fetch = !out.is_full();
+            let woken = tokio::select! {
+                biased;
+                read = read_some(&mut reader, &mut lines), if may_read => Woken::Read(read),
+                answer = poll_fn(|cx| pending.poll_answer(cx)) => Woken::Answered(answer),
+                written = out.write_some(&mut writer), if !out.is_empty() => Woken::Written(written),
+                () = poll_fn(|cx| poll_events(subscriptions, cx)), if may_fetch => Woken::EventsQueued,
+                _ = stopping.changed(), if !stop => Woken::Stop,
+                () = tokio::time::sleep(HANGUP_CHECK), if finished => Woken::CheckPeer,
+            };
+            match woken {
+                Woken::Read(read) => {
+                    if read? == 0 {
+                        finished = true;
+                        self.subscriptions.clear();
+                        if peer::has_hung_up(&stream) {
+                            return Ok(());
+                        }
+                    }
+                }
+                Woken::Written(written) => written?,
+                Woken::Answered(answer) => self.answer(&answer),
+                Woken::EventsQueued => self.fetch_events(),
+                Woken::Stop => stop = true,
+                Woken::CheckPeer => {
+                    if peer::has_hung_up(&stream) {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        self.fetch_events();
+        let (_, mut writer) = stream.split();
+        let last = async {
+            while !self.out.is_empty() {
+                self.out.write_some(&mut writer).await?;
+            }
+            Ok(())
+        };
+        tokio::time::timeout(LAST_WRITE, last).await.unwrap_or(Ok(()))
+    }
+
+    /// Serves the lines that have come in, as long as there is room for their answers.
+    fn take_lines(&mut self, lines: &mut LineBuffer) {
+        while !self.out.is_full() && self.pending.len() < self.limits.in_flight {
+            let judged = match lines.next() {
+                None => return,
+                Some(Line::Whole(bytes)) => line::read(bytes),
+                Some(Line::Oversized(head)) => Err(line::oversized(head, self.limits.line_bytes)),
+            };
+            match judged {
+                Ok(call) => self.take_call(call),
+                Err(Rejection { dialect, id, error }) => {
+                    self.write_answer(dialect, id.as_deref(), &Meta::default(), &Err(error));
+                }
+            }
+        }
+    }
+
+    fn take_call(&mut self, call: Call<'_>) {
+        let Call { dialect, id, method, params, meta } = call;
+        let caller = match meta {
+            None => Arc::clone(&self.caller),
+            Some(meta) => Arc::new(Caller::new(meta.or(&self.context))),
+        };
+        if let Some(id) = id.filter(|id| self.pending.contains(id)) {
+            let error =
+                BusError::new(ERR_INVALID_REQUEST, format!("a request with the id {id} is still in flight"));
+            return self.write_answer(dialect, Some(id), caller.meta(), &Err(error.because("DUPLICATE_ID")));
+        }
+        let result = match method.as_str() {
+            "$/cancel" => self.cancel(params),
+            _ => match decode(&method, params) {
+                Err(error) => Err(error),
+                Ok(payload) if id.is_none() => {
+                    // Notifications have no answer, whatever becomes of them; the bus counts and logs the losses.
+                    let _ = self.bus.notify(&caller, method, payload);
+                    return;
+                }
+                Ok(BusPayload::Events(EventsBody::Subscribe(params))) => self.subscribe(dialect, *params),
+                Ok(BusPayload::Events(EventsBody::Unsubscribe(params))) => {
+                    self.unsubscribe(&params.subscription)
+                }
+                Ok(payload) => {
+                    let hello = (method == "bus/hello")
+                        .then(|| HelloParams::try_from(payload.clone()).ok())
+                        .flatten();
+                    match self.bus.start(&caller, None, method, payload) {
+                        Ok(Started::Done(result)) => {
+                            if let (Ok(_), Some(hello)) = (&result, hello) {
+                                self.introduce(hello, &caller);
+                            }
+                            result
+                        }
+                        Ok(Started::Pending(call)) => {
+                            let id = id.expect("notifications were handled above");
+                            return self.pending.add(dialect, id, caller.meta().correlation_id.clone(), call);
+                        }
+                        Err(error) => Err(unanswered(error)),
+                    }
+                }
+            },
+        };
+        if id.is_some() {
+            self.write_answer(dialect, id, caller.meta(), &result);
+        }
+    }
+
+    fn introduce(&mut self, hello: HelloParams, caller: &Caller) {
+        tracing::debug!(client = ?hello.client, "hello");
+        // The correlation of the greeting is not that of everything after it.
+        let said = Meta { correlation_id: None, timeout_ms: None, ..caller.meta().clone() };
+        self.context = hello.context.or(&said);
+        self.caller = Arc::new(Caller::new(self.context.clone()));
+    }
+
+    fn subscribe(&mut self, dialect: Dialect, params: SubscribeParams) -> BusResult {
+        if self.subscriptions.len() >= self.limits.subscriptions {
+            let message = format!("this connection has {} subscriptions already", self.limits.subscriptions);
+            return Err(BusError::new(ERR_OVERLOADED, message).because("TOO_MANY_SUBSCRIPTIONS"));
+        }
+        if params.topics.len() > events::MAX_GLOBS {
+            let message = format!("a subscription has at most {} topics", events::MAX_GLOBS);
+            return Err(BusError::new(ERR_INVALID_PARAMS, message));
+        }
+        let events = self.bus.topics().subscribe(params.topics, params.after).map_err(cursor_ahead)?;
+        self.subscriptions_made += 1;
+        let id = format!("sub_{}", self.subscriptions_made);
+        let response = SubscribeResponse {
+            subscription: SubscriptionId::try_from(id.clone()).expect("made of letters and digits"),
+            after: events.cursor(),
+            head: self.bus.topics().head(),
+        };
+        self.subscriptions.push(OpenSubscription { id, dialect, events });
+        Ok(response.into())
+    }
+
+    fn unsubscribe(&mut self, id: &SubscriptionId) -> BusResult {
+        let before = self.subscriptions.len();
+        self.subscriptions.retain(|open| open.id != id.as_str());
+        if self.subscriptions.len() < before {
+            return Ok(BusPayload::Empty);
+        }
+        let message = format!("this connection has no subscription {id}");
+        Err(BusError::new(ERR_INVALID_PARAMS, message).because("UNKNOWN_SUBSCRIPTION"))
+    }
+
+    fn cancel(&mut self, params: Option<&serde_json::value::RawValue>) -> BusResult {
+        #[derive(serde::Deserialize)]
+        struct WireId<'a> {
+            #[serde(borrow)]
+            id: &'a serde_json::value::RawValue,
+        }
+        let params = params.map_or("{}", serde_json::value::RawValue::get);
+        let Ok(WireId { id }) = serde_json::from_str(params) else {
+            return Err(BusError::new(
+                ERR_INVALID_PARAMS,
+                "$/cancel needs the id of a request of this connection",
+            ));
+        };
+        if self.pending.cancel(id.get()) {
+            crate::stats::count(&self.bus.stats().cancelled);
+        }
+        Ok(BusPayload::Empty)
+    }
+
+    /// Moves events into the output buffer until it is full or there are none.
+    fn fetch_events(&mut self) {
+        let now = self.bus.topics().now();
+        for open in &mut self.subscriptions {
+            while !self.out.is_full() {
+                let Some(delivery) = open.events.take_now() else { break };
+                let out = self.out.buffer();
+                delivery.with_json(now, |json| reply::write_event(out, open.dialect, &open.id, json));
+            }
+        }
+    }
+
+    fn answer(&mut self, answer: &Answer) {
+        let now = SystemTime::now();
+        let out = self.out.buffer();
+        reply::write(out, answer.dialect, Some(&answer.id), answer.correlation.as_ref(), now, &answer.result);
+    }
+
+    fn write_answer(&mut self, dialect: Dialect, id: Option<&str>, meta: &Meta, result: &BusResult) {
+        let correlation = meta.correlation_id.as_ref();
+        reply::write(self.out.buffer(), dialect, id, correlation, SystemTime::now(), result);
+    }
+}
+
+fn decode(method: &str, params: Option<&serde_json::value::RawValue>) -> BusResult {
+    method::lookup(method).ok_or_else(|| not_found(method))?.decode_params(params)
+}
+
+async fn read_some(reader: &mut tokio::net::unix::ReadHalf<'_>, lines: &mut LineBuffer) -> io::Result<usize> {
+    let space = lines.space();
+    space.reserve(READ_BYTES);
+    reader.read_buf(space).await
+}
+
+/// Ready when any subscription has something to fetch.
+fn poll_events(subscriptions: &mut [OpenSubscription], cx: &mut Context<'_>) -> Poll<()> {
+    let mut any = Poll::Pending;
+    for open in subscriptions {
+        if open.events.poll_ready(cx).is_ready() {
+            any = Poll::Ready(());
+        }
+    }
+    any
+}

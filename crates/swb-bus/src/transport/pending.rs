@@ -1,0 +1,83 @@
+//! The unanswered requests of one connection, by the id they came with.
+
+use std::collections::HashMap;
+use std::task::{Context, Poll};
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
+use swb_proto::BusResult;
+use swb_proto::error::ERR_HANDLER;
+use swb_proto::id::CorrelationId;
+use swb_proto::line::Dialect;
+
+use crate::call::PendingCall;
+use crate::cancel::{CancelSignal, StopReason};
+use crate::message::BusCallError;
+
+/// An answer that has come, and how to send it.
+pub(super) struct Answer {
+    pub(super) dialect: Dialect,
+    /// The id as it stood on the wire.
+    pub(super) id: String,
+    pub(super) correlation: Option<CorrelationId>,
+    pub(super) result: BusResult,
+}
+
+#[derive(Default)]
+pub(super) struct PendingCalls {
+    by_id: HashMap<String, CancelSignal>,
+    answers: FuturesUnordered<BoxFuture<'static, Answer>>,
+}
+
+impl PendingCalls {
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub(super) fn contains(&self, id: &str) -> bool {
+        self.by_id.contains_key(id)
+    }
+
+    pub(super) fn add(
+        &mut self,
+        dialect: Dialect,
+        id: &str,
+        correlation: Option<CorrelationId>,
+        call: PendingCall,
+    ) {
+        let id = id.to_owned();
+        self.by_id.insert(id.clone(), call.cancel_signal().clone());
+        let answer = async move {
+            let result = call.answer().await.unwrap_or_else(|error| Err(unanswered(error)));
+            Answer { dialect, id, correlation, result }
+        };
+        self.answers.push(answer.boxed());
+    }
+
+    /// Cancels the request with this wire id; false if there is none.
+    pub(super) fn cancel(&self, id: &str) -> bool {
+        self.by_id.get(id).is_some_and(|signal| signal.stop(StopReason::Cancelled))
+    }
+
+    pub(super) fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Answer> {
+        match self.answers.poll_next_unpin(cx) {
+            Poll::Ready(Some(answer)) => {
+                self.by_id.remove(&answer.id);
+                Poll::Ready(answer)
+            }
+            Poll::Ready(None) | Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+/// A call that got no answer, as the error its client is told.
+pub(super) fn unanswered(error: BusCallError) -> swb_proto::BusError {
+    match error {
+        BusCallError::Send => StopReason::ShuttingDown.to_error(),
+        BusCallError::Recv | BusCallError::Full => {
+            swb_proto::BusError::new(ERR_HANDLER, "the handler ended without an answer")
+                .because("REPLY_DROPPED")
+        }
+    }
+}
