@@ -52,6 +52,13 @@ impl Caller {
         self.depth
     }
 
+    /// The caller that somebody with `context` is on a handle of this one: as deep in the chain, and within a request
+    /// whatever the context leaves out is still that of the request.
+    pub(crate) fn speaking_as(&self, context: Meta) -> Self {
+        let context = if self.depth == 0 { context } else { context.or(&self.meta) };
+        Caller { depth: self.depth, ..Caller::new(context) }
+    }
+
     pub(crate) fn nested(&self) -> Self {
         Caller { depth: self.depth.saturating_add(1), ..self.clone() }
     }
@@ -92,6 +99,11 @@ impl CallContext {
     /// because a call is cancelled when its future is dropped.
     pub fn bus(&self) -> BusHandle {
         BusHandle::local(Arc::clone(&self.bus), Arc::new(self.caller.nested()))
+    }
+
+    /// The bus itself: its topics and counters.
+    pub fn spine(&self) -> &Arc<Bus> {
+        &self.bus
     }
 
     /// Publishes an event that this request caused; it carries the request's actor, ids and correlation.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use swb_proto::control::PingResponse;
-use swb_proto::error::{ERR_DEPTH, ERR_INVALID_PARAMS, ERR_METHOD_NOT_FOUND};
+use swb_proto::error::{ERR_DEPTH, ERR_INVALID_PARAMS, ERR_INVALID_REQUEST, ERR_METHOD_NOT_FOUND};
 use swb_proto::{BusError, BusPayload, BusResult, Timestamp, method};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -169,7 +169,9 @@ impl Bus {
             return Ok(Started::Done(Err(BusError::new(ERR_DEPTH, message))));
         }
         let id = id.unwrap_or_else(request_id::next);
-        let entry = self.in_flight.register(id);
+        let Some(entry) = self.in_flight.register(id) else {
+            return Ok(Started::Done(Err(duplicate_id(&id))));
+        };
         // Seen again after registering: a shutdown that missed the entry has closed the bus by now.
         if self.state.load(Ordering::SeqCst) == CLOSED {
             return Err(BusCallError::Send);
@@ -195,17 +197,24 @@ impl Bus {
     pub fn notify(&self, caller: &Caller, method: String, payload: BusPayload) -> Result<(), BusCallError> {
         self.admit(caller)?;
         if method.starts_with('$') {
-            drop(self.system(&method, &payload));
+            if self.system(&method, &payload).is_err() {
+                self.unrouted(&method);
+            }
             return Ok(());
         }
         let Some(route) = self.routes.get(method::prefix(&method)) else {
-            count(&self.stats.notifications_unrouted);
-            if let Some(lost) = self.unrouted.pass() {
-                tracing::warn!(method, lost, "no subsystem takes this notification");
-            }
+            self.unrouted(&method);
             return Ok(());
         };
         route.notices.push(method, payload, &self.stats)
+    }
+
+    /// Counts a notification that nobody takes.
+    pub(crate) fn unrouted(&self, method: &str) {
+        count(&self.stats.notifications_unrouted);
+        if let Some(lost) = self.unrouted.pass() {
+            tracing::warn!(method, lost, "no subsystem takes this notification");
+        }
     }
 
     /// Asks a request in flight to stop. False if there is none with this id.
@@ -277,6 +286,12 @@ impl Bus {
 /// Nobody serves `method`.
 pub(crate) fn not_found(method: &str) -> BusError {
     BusError::new(ERR_METHOD_NOT_FOUND, format!("no handler for {}", method::dotted(method)))
+}
+
+/// The id is taken: a second request under it could neither be cancelled nor told apart.
+pub(crate) fn duplicate_id(id: &dyn std::fmt::Display) -> BusError {
+    BusError::new(ERR_INVALID_REQUEST, format!("a request with the id {id} is still in flight"))
+        .because("DUPLICATE_ID")
 }
 
 fn wrong_payload(method: &str, payload: &BusPayload) -> BusError {

@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use swb_proto::method::Method;
+use serde_json::value::RawValue;
+use swb_proto::method::{self, Method};
 use swb_proto::{BusError, BusPayload, BusResult, Meta, TopicGlob};
 
 use crate::call::Started;
 use crate::context::Caller;
-use crate::dispatch::Bus;
+use crate::dispatch::{Bus, not_found};
 use crate::message::BusCallError;
 use crate::topics::{Delivery, SubscribeError, Subscription};
 use crate::transport::client::{ConnectError, RemoteBus, RemoteSubscription};
@@ -58,10 +59,13 @@ impl BusHandle {
     /// The same bus, spoken to as another caller: its actor, ids, correlation and patience go along with every call.
     #[must_use]
     pub fn with(&self, context: Meta) -> Self {
-        let caller = Arc::new(Caller::new(context));
         BusHandle(match &self.0 {
-            Place::Local { bus, .. } => Place::Local { bus: Arc::clone(bus), caller },
-            Place::Remote { bus, .. } => Place::Remote { bus: Arc::clone(bus), caller: Some(caller) },
+            Place::Local { bus, caller } => {
+                Place::Local { bus: Arc::clone(bus), caller: Arc::new(caller.speaking_as(context)) }
+            }
+            Place::Remote { bus, .. } => {
+                Place::Remote { bus: Arc::clone(bus), caller: Some(Arc::new(Caller::new(context))) }
+            }
         })
     }
 
@@ -105,6 +109,28 @@ impl BusHandle {
         M::Response::try_from(payload).map_err(|_| CallError::Type(kind))
     }
 
+    /// A request whose parameters and result stay JSON: for tools that do not know the method's types.
+    pub async fn call_json(
+        &self,
+        method: &str,
+        params: &RawValue,
+    ) -> Result<Result<Box<RawValue>, BusError>, BusCallError> {
+        match &self.0 {
+            Place::Local { .. } => {
+                let spec = method::lookup(method).ok_or_else(|| not_found(method));
+                let payload = match spec.and_then(|spec| spec.decode_params(Some(params))) {
+                    Ok(payload) => payload,
+                    Err(error) => return Ok(Err(error)),
+                };
+                Ok(self.request(method, payload).await?.and_then(|payload| bare(&payload)))
+            }
+            Place::Remote { bus, caller } => {
+                let write = |out: &mut Vec<u8>| out.extend_from_slice(params.get().as_bytes());
+                bus.request_raw(caller.as_deref(), None, method, write).await
+            }
+        }
+    }
+
     /// Events that match any of `topics` (all, if there are none): from after the cursor, or from now on.
     pub async fn subscribe(
         &self,
@@ -121,6 +147,14 @@ impl BusHandle {
             }
         }
     }
+}
+
+fn bare(payload: &BusPayload) -> Result<Box<RawValue>, BusError> {
+    let mut out = Vec::new();
+    payload.write_bare(&mut out);
+    let text = String::from_utf8(out).map_err(|error| error.to_string());
+    let raw = text.and_then(|text| RawValue::from_string(text).map_err(|error| error.to_string()));
+    raw.map_err(|error| BusError::new(swb_proto::error::ERR_INTERNAL, error))
 }
 
 /// A cursor from the future, as the error of a call.

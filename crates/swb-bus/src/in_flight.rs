@@ -3,7 +3,7 @@
 //! Sharded by id, so that callers on different threads seldom meet at one lock; each critical section is one hash-map
 //! operation. An entry lives exactly as long as its [`Entry`] guard, which its caller holds.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -39,10 +39,14 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
-    pub(crate) fn register(self: &Arc<Self>, id: Uuid) -> Entry {
-        let signal = CancelSignal::new();
-        lock(self.shard(id.as_u128())).insert(id.as_u128(), signal.clone());
-        Entry { table: Arc::clone(self), id: id.as_u128(), signal, answered: false }
+    /// A place for the request; `None` if one with this id is in flight already.
+    pub(crate) fn register(self: &Arc<Self>, id: Uuid) -> Option<Entry> {
+        let id = id.as_u128();
+        let signal = match lock(self.shard(id)).entry(id) {
+            hash_map::Entry::Occupied(_) => return None,
+            hash_map::Entry::Vacant(free) => free.insert(CancelSignal::new()).clone(),
+        };
+        Some(Entry { table: Arc::clone(self), id, signal, answered: false })
     }
 
     /// Asks the request to stop; false if it is unknown or already stopping.

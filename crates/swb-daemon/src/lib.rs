@@ -1,1 +1,26 @@
-//! Opening.
+//! The house: the subsystems that live on the bus, and the life of the process they live in.
+//!
+//! * [`Daemon`] – everything from taking the lock to removing the socket, in one value; tests start it in process.
+//! * [`process`] – a daemon as a process of its own: runtime, signals, log.
+//! * [`watch`] – the tiny parent that starts a crashed daemon again, and the line between the two.
+//! * [`paths`], [`config`] – where things lie, and how they are set.
+//! * `subsystems` – one file per prefix.
+//!
+//! Invariants: one daemon per runtime folder (an flock decides, not a file's existence); a socket is unlinked only by the
+//! holder of that lock and only when nobody answers on it; after a clean stop neither socket nor description is left.
+
+pub mod config;
+mod daemon;
+mod description;
+mod lock;
+mod log;
+pub mod paths;
+mod private_dir;
+pub mod process;
+mod subsystems;
+pub mod watch;
+
+pub use config::Config;
+pub use daemon::{Daemon, StartError, StartErrorKind};
+pub use description::Description;
+pub use paths::Paths;

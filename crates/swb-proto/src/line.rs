@@ -9,7 +9,9 @@
 //! The order of the checks is that of the incumbent's validator. Nothing here panics, whatever the bytes (property test).
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
+use memchr::memmem::Finder;
 use serde::de::{self, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -54,6 +56,14 @@ pub struct Rejection {
     pub id: Option<String>,
     /// What is wrong.
     pub error: BusError,
+}
+
+impl Rejection {
+    /// Whether the sender expects no answer: a well-formed notification whose parameters do not fit. (Parameters are
+    /// looked at only after the id, so an error about them without an id means that there was none.)
+    pub fn is_of_notification(&self) -> bool {
+        self.dialect == Dialect::JsonRpc && self.id.is_none() && self.error.code == ERR_INVALID_PARAMS
+    }
 }
 
 /// Every top-level field that either dialect knows, as raw text. Other fields are ignored: both dialects may grow.
@@ -191,7 +201,9 @@ fn meta_of_params(params: &RawValue) -> Result<Option<Box<Meta>>, BusError> {
         #[serde(default)]
         _meta: Option<Box<Meta>>,
     }
-    if memchr::memmem::find(params.get().as_bytes(), b"\"_meta\"").is_none() {
+    // Built once: making a searcher costs more than a short line's search.
+    static META: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"_meta\""));
+    if META.find(params.get().as_bytes()).is_none() {
         return Ok(None);
     }
     match serde_json::from_str::<WithMeta>(params.get()) {
@@ -206,15 +218,17 @@ fn meta_of_params(params: &RawValue) -> Result<Option<Box<Meta>>, BusError> {
 fn envelope<'a>(kind: &RawValue, fields: &Fields<'a>) -> Result<Call<'a>, Rejection> {
     let id = fields.id.map(RawValue::get).filter(|raw| raw.starts_with('"') && is_wire_id(raw));
     let reject = |error| Err(Rejection { dialect: Dialect::Envelope, id: id.map(str::to_owned), error });
-    match text_of(kind).as_deref().map(str::trim) {
-        Some("command" | "response" | "event") => {}
+    let kind = text_of(kind);
+    let is_command = match kind.as_deref().map(str::trim) {
+        Some("command") => true,
+        Some("response" | "event") => false,
         Some("") => return reject(missing("type")),
         _ => {
             let message = "\"type\" must be \"command\", \"response\" or \"event\"";
             return reject(invalid(message).because("INVALID_ENVELOPE_TYPE"));
         }
-    }
-    if id.and_then(|raw| serde_json::from_str::<String>(raw).ok()).is_none_or(|id| id.trim().is_empty()) {
+    };
+    if fields.id.filter(|_| id.is_some()).and_then(text_of).is_none_or(|id| id.trim().is_empty()) {
         return Err(Rejection { dialect: Dialect::Envelope, id: None, error: missing("id") });
     }
     let ts = match fields.ts.and_then(text_of) {
@@ -230,7 +244,7 @@ fn envelope<'a>(kind: &RawValue, fields: &Fields<'a>) -> Result<Call<'a>, Reject
         Ok(meta) => meta,
         Err(error) => return reject(error),
     };
-    if text_of(kind).as_deref().map(str::trim) != Some("command") {
+    if !is_command {
         let message = "only commands are sent to the daemon; responses and events come from it";
         return reject(invalid(message).because("NOT_A_COMMAND"));
     }

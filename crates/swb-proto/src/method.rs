@@ -118,26 +118,21 @@ pub fn prefix(method: &str) -> &str {
 
 /// The slashed form of a wire name, if it follows `[A-Za-z0-9_$]+([./][A-Za-z0-9_]+)*`.
 pub fn slashed(wire_name: &str) -> Option<String> {
-    let mut name = String::with_capacity(wire_name.len());
-    let mut at_segment_start = true;
-    for byte in wire_name.bytes() {
-        match byte {
+    // One copy, changed in place: this runs for every line.
+    let mut name = wire_name.as_bytes().to_owned();
+    let (mut in_first_segment, mut at_segment_start) = (true, true);
+    for byte in &mut name {
+        match *byte {
             b'.' | b'/' if !at_segment_start => {
-                name.push('/');
-                at_segment_start = true;
+                *byte = b'/';
+                (in_first_segment, at_segment_start) = (false, true);
             }
-            b'$' if !name.contains('/') => {
-                name.push('$');
-                at_segment_start = false;
-            }
-            byte if byte.is_ascii_alphanumeric() || byte == b'_' => {
-                name.push(char::from(byte));
-                at_segment_start = false;
-            }
+            b'$' if in_first_segment => at_segment_start = false,
+            word if word.is_ascii_alphanumeric() || word == b'_' => at_segment_start = false,
             _ => return None,
         }
     }
-    (!at_segment_start).then_some(name)
+    if at_segment_start { None } else { String::from_utf8(name).ok() }
 }
 
 /// The wire form of a bus name. The system methods keep their slash: `$/cancel`.

@@ -60,9 +60,7 @@ fn envelope_head(
     out.extend_from_slice(br#","type":"response","status":""#);
     out.extend_from_slice(status.as_bytes());
     out.extend_from_slice(br#"","ts":""#);
-    let mut ts = String::with_capacity(24);
-    timestamp::write_millis(&mut ts, now);
-    out.extend_from_slice(ts.as_bytes());
+    out.extend_from_slice(&timestamp::millis_ascii(now));
     out.push(b'"');
     if let Some(correlation) = correlation {
         // Ids consist of bytes that need no escaping.

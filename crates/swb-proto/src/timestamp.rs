@@ -25,9 +25,7 @@ pub struct InvalidTimestamp;
 impl Timestamp {
     /// The stamp of a system time, in UTC with milliseconds. Times before 1970 are clamped to it.
     pub fn from_system_time(time: SystemTime) -> Self {
-        let mut text = String::with_capacity(24);
-        write_millis(&mut text, time);
-        Timestamp(text)
+        Timestamp(millis_ascii(time).map(char::from).iter().collect())
     }
 
     /// The text as it stands on the wire.
@@ -36,38 +34,31 @@ impl Timestamp {
     }
 }
 
-/// Appends the stamp of `time` to `out`: the form of [`Timestamp::from_system_time`] without an allocation.
-pub fn write_millis(out: &mut String, time: SystemTime) {
+/// The bytes of [`Timestamp::from_system_time`], without an allocation.
+pub fn millis_ascii(time: SystemTime) -> [u8; 24] {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    let (seconds, millis) = (since.as_secs(), since.subsec_millis());
+    let (seconds, millis) = (since.as_secs(), u64::from(since.subsec_millis()));
     let (year, month, day) = civil_from_days(seconds / 86_400);
     let second_of_day = seconds % 86_400;
-    push2(out, year / 100);
-    push2(out, year % 100);
-    out.push('-');
-    push2(out, month);
-    out.push('-');
-    push2(out, day);
-    out.push('T');
-    push2(out, second_of_day / 3600);
-    out.push(':');
-    push2(out, second_of_day / 60 % 60);
-    out.push(':');
-    push2(out, second_of_day % 60);
-    out.push('.');
-    let millis = u64::from(millis);
-    out.push(digit(millis / 100));
-    push2(out, millis % 100);
-    out.push('Z');
+    let mut text = *b"0000-00-00T00:00:00.000Z";
+    let mut put2 = |at: usize, value: u64| {
+        text[at] = digit(value / 10);
+        text[at + 1] = digit(value);
+    };
+    put2(0, year / 100);
+    put2(2, year % 100);
+    put2(5, month);
+    put2(8, day);
+    put2(11, second_of_day / 3600);
+    put2(14, second_of_day / 60 % 60);
+    put2(17, second_of_day % 60);
+    put2(20, millis / 10);
+    text[22] = digit(millis);
+    text
 }
 
-fn push2(out: &mut String, value: u64) {
-    out.push(digit(value / 10));
-    out.push(digit(value));
-}
-
-fn digit(value: u64) -> char {
-    char::from(b'0' + u8::try_from(value % 10).unwrap_or(0))
+fn digit(value: u64) -> u8 {
+    b'0' + u8::try_from(value % 10).unwrap_or(0)
 }
 
 /// Days since 1970-01-01 to year, month, day (proleptic Gregorian, eras of 400 years counted from March).

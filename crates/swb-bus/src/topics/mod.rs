@@ -20,7 +20,7 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use swb_journal::sequence::{Resume, SequenceError, SequenceFile};
+use swb_journal::sequence::{Reservation, Resume, SequenceError, SequenceFile};
 use swb_proto::events::ReadResponse;
 use swb_proto::{Actor, EventEnvelope, Meta, Topic, TopicGlob};
 
@@ -63,6 +63,9 @@ pub enum PublishError {
     /// The topic does not follow the grammar.
     #[error(transparent)]
     Topic(#[from] swb_proto::topic::InvalidTopic),
+    /// The topic is the bus's own: gaps are told to one subscriber and are no part of the order.
+    #[error("the topic {0} is reserved for the bus itself")]
+    Reserved(&'static str),
     /// The payload is not a JSON object.
     #[error("the payload of an event must be a JSON object")]
     Payload,
@@ -99,7 +102,14 @@ impl Topics {
         path: &Path,
         clock: Clock,
     ) -> Result<Arc<Self>, SequenceError> {
-        let (file, resume) = SequenceFile::open(path, ring::unix_millis(clock()))?;
+        let (mut file, resume) = SequenceFile::open(path, ring::unix_millis(clock()))?;
+        if resume == Resume::default() {
+            // A new file says "nothing used yet" from the start: after a crash before the first event, allocated but
+            // empty slots would look like a ruined file, and numbers would go on from the clock.
+            if let Err(error) = file.reserve(Reservation::default()) {
+                tracing::warn!(%error, "the beginning of the sequence numbers was not kept");
+            }
+        }
         Ok(Self::new(retention, Some(file), resume, clock))
     }
 
@@ -130,6 +140,9 @@ impl Topics {
         payload: Box<RawValue>,
     ) -> Result<u64, PublishError> {
         let topic = Topic::try_from(topic)?;
+        if topic.as_str() == swb_proto::topic::GAP {
+            return Err(PublishError::Reserved(swb_proto::topic::GAP));
+        }
         if !payload.get().starts_with('{') {
             return Err(PublishError::Payload);
         }
@@ -161,8 +174,10 @@ impl Topics {
             return Err(SubscribeError::CursorAhead { after, head });
         }
         let slot = ring.add_subscriber(Filter::new(globs));
+        // Nothing is missing yet: whatever will be is the subscriber's own slowness.
+        let whole = after + 1 >= ring.oldest();
         drop(ring);
-        Ok(Subscription::new(Arc::clone(self), slot, after))
+        Ok(Subscription::new(Arc::clone(self), slot, after, whole))
     }
 
     /// A page of what is kept. Without a cursor it begins at the oldest event and no gap is reported.

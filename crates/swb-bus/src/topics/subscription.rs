@@ -19,19 +19,19 @@ pub struct Subscription {
     taken: VecDeque<Delivery>,
     /// Where the consumer is.
     cursor: u64,
-    /// The ring was read before, so whatever is missing from now on is the subscriber's own slowness.
+    /// What was missing at the start was told, so whatever is missing from now on is the subscriber's own slowness.
     under_way: bool,
 }
 
 impl Subscription {
-    pub(super) fn new(topics: Arc<Topics>, slot: usize, after: u64) -> Self {
+    pub(super) fn new(topics: Arc<Topics>, slot: usize, after: u64, whole: bool) -> Self {
         Subscription {
             topics,
             slot,
             next: after + 1,
             taken: VecDeque::new(),
             cursor: after,
-            under_way: false,
+            under_way: whole,
         }
     }
 

@@ -1,7 +1,7 @@
 //! One client of the control socket: one task, bounded buffers, replies in any order.
 //!
 //! The task reads as much as there is, answers every line whose handler replies at once into one output buffer, and
-//! writes that buffer with one call; so a burst of requests costs two system calls, not two each. Work that takes time
+//! writes that buffer in large pieces; so a burst of requests costs a few system calls, not two each. Work that takes time
 //! stays in [`PendingCalls`] and is answered when it is done. Events are fetched only while the peer keeps reading; a
 //! peer that does not is overtaken by the ring and gets a gap, and nobody else notices.
 //!
@@ -15,13 +15,14 @@ use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 
 use swb_proto::control::HelloParams;
-use swb_proto::error::{ERR_INVALID_PARAMS, ERR_INVALID_REQUEST, ERR_OVERLOADED};
+use swb_proto::error::{ERR_INVALID_PARAMS, ERR_METHOD_NOT_FOUND, ERR_OVERLOADED};
 use swb_proto::events::{self, EventsBody, SubscribeParams, SubscribeResponse};
 use swb_proto::id::SubscriptionId;
 use swb_proto::line::{self, Call, Dialect, Rejection};
 use swb_proto::{BusError, BusPayload, BusResult, Meta, method, reply};
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
+use tokio::net::unix::{ReadHalf, WriteHalf};
 use tokio::sync::watch;
 
 use super::line_buffer::{Line, LineBuffer};
@@ -31,11 +32,14 @@ use super::pending::{Answer, PendingCalls, unanswered};
 use super::server::ServerLimits;
 use crate::call::Started;
 use crate::context::Caller;
-use crate::dispatch::{Bus, not_found};
+use crate::dispatch::{Bus, duplicate_id, not_found};
 use crate::handle::cursor_ahead;
 use crate::topics::Subscription;
 
 const READ_BYTES: usize = 16 * 1024;
+/// Answers of a burst are written in pieces of this size, so that the peer works on the first while we make the rest:
+/// in lockstep each side would sleep while the other works, and waking a core costs more than a write.
+const EARLY_WRITE: usize = 2 * 1024;
 /// How long a closing connection waits for a peer that does not read.
 const LAST_WRITE: Duration = Duration::from_secs(1);
 /// How often a half-closed peer is looked at.
@@ -63,7 +67,7 @@ struct OpenSubscription {
 /// Why the task woke.
 enum Woken {
     Read(io::Result<usize>),
-    Written(io::Result<()>),
+    GoOn,
     Answered(Answer),
     EventsQueued,
     Stop,
@@ -93,26 +97,29 @@ impl Connection {
         let mut lines = LineBuffer::new(self.limits.line_bytes);
         let (mut finished, mut stop) = (false, *stopping.borrow());
         loop {
-            self.take_lines(&mut lines);
             let (mut reader, mut writer) = stream.split();
-            self.out.try_write(&writer)?;
-            // With room for answers and none to come, every line that came in has been served.
-            if (stop || finished && !self.out.is_full()) && self.pending.len() == 0 {
+            let all_taken = self.take_lines(&mut lines, &writer);
+            self.out.try_write(&writer);
+            let all_sent = finished && all_taken && self.out.is_empty();
+            if (stop || all_sent) && self.pending.len() == 0 {
                 break;
             }
             // A peer that does not read, or that has enough unanswered requests, is not read either.
-            let may_read =
-                !finished && !stop && !self.out.is_full() && self.pending.len() < self.limits.in_flight;
+            let has_room = self.has_room();
+            let may_read = has_room && all_taken && !finished && !stop;
             let (out, pending, subscriptions) = (&mut self.out, &mut self.pending, &mut self.subscriptions);
             let may_fetch = !out.is_full();
             let woken = tokio::select! {
                 biased;
                 read = read_some(&mut reader, &mut lines), if may_read => Woken::Read(read),
                 answer = poll_fn(|cx| pending.poll_answer(cx)) => Woken::Answered(answer),
-                written = out.write_some(&mut writer), if !out.is_empty() => Woken::Written(written),
+                () = out.write_some(&mut writer), if !out.is_empty() => Woken::GoOn,
+                // Writing has made room for lines that are here already.
+                () = tokio::task::yield_now(), if has_room && !all_taken => Woken::GoOn,
                 () = poll_fn(|cx| poll_events(subscriptions, cx)), if may_fetch => Woken::EventsQueued,
                 _ = stopping.changed(), if !stop => Woken::Stop,
-                () = tokio::time::sleep(HANGUP_CHECK), if finished => Woken::CheckPeer,
+                // Reading would notice a peer that is gone; so it is looked after while it is not read.
+                () = tokio::time::sleep(HANGUP_CHECK), if !may_read => Woken::CheckPeer,
             };
             match woken {
                 Woken::Read(read) => {
@@ -124,7 +131,7 @@ impl Connection {
                         }
                     }
                 }
-                Woken::Written(written) => written?,
+                Woken::GoOn => {}
                 Woken::Answered(answer) => self.answer(&answer),
                 Woken::EventsQueued => self.fetch_events(),
                 Woken::Stop => stop = true,
@@ -139,28 +146,38 @@ impl Connection {
         let (_, mut writer) = stream.split();
         let last = async {
             while !self.out.is_empty() {
-                self.out.write_some(&mut writer).await?;
+                self.out.write_some(&mut writer).await;
             }
-            Ok(())
         };
-        tokio::time::timeout(LAST_WRITE, last).await.unwrap_or(Ok(()))
+        // A peer that does not read in this time is not waited for.
+        let _ = tokio::time::timeout(LAST_WRITE, last).await;
+        Ok(())
     }
 
-    /// Serves the lines that have come in, as long as there is room for their answers.
-    fn take_lines(&mut self, lines: &mut LineBuffer) {
-        while !self.out.is_full() && self.pending.len() < self.limits.in_flight {
+    fn has_room(&self) -> bool {
+        !self.out.is_full() && self.pending.len() < self.limits.in_flight
+    }
+
+    /// Serves the lines that have come in, as long as there is room for their answers. True if it served them all.
+    fn take_lines(&mut self, lines: &mut LineBuffer, writer: &WriteHalf<'_>) -> bool {
+        while self.has_room() {
             let judged = match lines.next() {
-                None => return,
+                None => return true,
                 Some(Line::Whole(bytes)) => line::read(bytes),
                 Some(Line::Oversized(head)) => Err(line::oversized(head, self.limits.line_bytes)),
             };
             match judged {
                 Ok(call) => self.take_call(call),
+                Err(rejection) if rejection.is_of_notification() => {}
                 Err(Rejection { dialect, id, error }) => {
                     self.write_answer(dialect, id.as_deref(), &Meta::default(), &Err(error));
                 }
             }
+            if self.out.len() >= EARLY_WRITE {
+                self.out.try_write(writer);
+            }
         }
+        false
     }
 
     fn take_call(&mut self, call: Call<'_>) {
@@ -170,14 +187,17 @@ impl Connection {
             Some(meta) => Arc::new(Caller::new(meta.or(&self.context))),
         };
         if let Some(id) = id.filter(|id| self.pending.contains(id)) {
-            let error =
-                BusError::new(ERR_INVALID_REQUEST, format!("a request with the id {id} is still in flight"));
-            return self.write_answer(dialect, Some(id), caller.meta(), &Err(error.because("DUPLICATE_ID")));
+            return self.write_answer(dialect, Some(id), caller.meta(), &Err(duplicate_id(&id)));
         }
         let result = match method.as_str() {
             "$/cancel" => self.cancel(params),
             _ => match decode(&method, params) {
-                Err(error) => Err(error),
+                Err(error) => {
+                    if id.is_none() && error.code == ERR_METHOD_NOT_FOUND {
+                        self.bus.unrouted(&method);
+                    }
+                    Err(error)
+                }
                 Ok(payload) if id.is_none() => {
                     // Notifications have no answer, whatever becomes of them; the bus counts and logs the losses.
                     let _ = self.bus.notify(&caller, method, payload);
@@ -280,6 +300,10 @@ impl Connection {
                 delivery.with_json(now, |json| reply::write_event(out, open.dialect, &open.id, json));
             }
         }
+        if self.out.is_full() && !self.subscriptions.is_empty() {
+            // Whoever filled the buffer is not the first again.
+            self.subscriptions.rotate_left(1);
+        }
     }
 
     fn answer(&mut self, answer: &Answer) {
@@ -298,7 +322,7 @@ fn decode(method: &str, params: Option<&serde_json::value::RawValue>) -> BusResu
     method::lookup(method).ok_or_else(|| not_found(method))?.decode_params(params)
 }
 
-async fn read_some(reader: &mut tokio::net::unix::ReadHalf<'_>, lines: &mut LineBuffer) -> io::Result<usize> {
+async fn read_some(reader: &mut ReadHalf<'_>, lines: &mut LineBuffer) -> io::Result<usize> {
     let space = lines.space();
     space.reserve(READ_BYTES);
     reader.read_buf(space).await

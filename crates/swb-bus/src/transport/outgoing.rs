@@ -1,4 +1,7 @@
 //! Bytes that wait to be written, and when there are too many of them.
+//!
+//! A peer that has hung up takes nothing any more; what is for it is dropped. That is no reason to stop reading: lines it
+//! sent before it left still count, and its end is met there.
 
 use std::io;
 
@@ -15,6 +18,8 @@ const KEEP_CAPACITY: usize = 16 * 1024;
 pub(super) struct Outgoing {
     bytes: Vec<u8>,
     written: usize,
+    /// The peer has hung up.
+    gone: bool,
 }
 
 impl Outgoing {
@@ -27,31 +32,41 @@ impl Outgoing {
         self.written == self.bytes.len()
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        self.bytes.len() - self.written > HIGH_WATER
+    /// How many bytes wait.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len() - self.written
     }
 
-    /// Writes what can be written now. Cancel safe: a byte is either in the kernel or still here.
-    pub(super) async fn write_some(&mut self, stream: &mut WriteHalf<'_>) -> io::Result<()> {
-        let n = stream.write(&self.bytes[self.written..]).await?;
-        if n == 0 {
-            return Err(io::ErrorKind::WriteZero.into());
+    pub(super) fn is_full(&self) -> bool {
+        self.len() > HIGH_WATER
+    }
+
+    /// Waits until something can be written, and writes it. Cancel safe: a byte is either in the kernel or still here.
+    pub(super) async fn write_some(&mut self, stream: &mut WriteHalf<'_>) {
+        match stream.write(&self.bytes[self.written..]).await {
+            Ok(n) if n > 0 => self.advance(n),
+            Ok(_) | Err(_) => self.hang_up(),
         }
-        self.advance(n);
-        Ok(())
     }
 
     /// Writes what the kernel takes without waiting.
-    pub(super) fn try_write(&mut self, stream: &WriteHalf<'_>) -> io::Result<()> {
+    pub(super) fn try_write(&mut self, stream: &WriteHalf<'_>) {
+        if self.gone {
+            return self.hang_up();
+        }
         while !self.is_empty() {
             match stream.try_write(&self.bytes[self.written..]) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(n) => self.advance(n),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(error),
+                Ok(n) if n > 0 => self.advance(n),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Ok(_) | Err(_) => self.hang_up(),
             }
         }
-        Ok(())
+    }
+
+    fn hang_up(&mut self) {
+        self.gone = true;
+        self.bytes = Vec::new();
+        self.written = 0;
     }
 
     fn advance(&mut self, n: usize) {

@@ -269,8 +269,8 @@ fn write_request(
     let params_at = out.len();
     write_params(out);
     if let Some(caller) = caller {
-        let meta =
-            serde_json::to_string(&Meta { actor: Some(caller.actor().clone()), ..caller.meta().clone() });
+        // Without an actor the one of the greeting stands.
+        let meta = serde_json::to_string(caller.meta());
         // Parameters are an object; its closing brace makes room for one more field.
         let empty = out[params_at..].iter().filter(|byte| !byte.is_ascii_whitespace()).count() == 2;
         while out.pop() != Some(b'}') && out.len() > params_at {}

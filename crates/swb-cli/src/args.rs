@@ -1,0 +1,186 @@
+//! The arguments of every command. A doc comment here is the help text a person reads.
+
+use clap::{Args, Parser, Subcommand, ValueHint};
+
+const AFTER_HELP: &str = "\
+Try it:
+  swb up                                  start the daemon
+  swb call agents '{\"channel_id\":\"me\",\"content\":\"hello\"}'
+  swb events                              what has happened
+  swb down                                stop it
+
+Files: SWB_HOME puts everything under one folder; otherwise the XDG folders are used. `swb config` and `swb doctor`
+show which. Exit codes: 0 worked, 1 failed, 2 usage, 3 not running, 4 did not start, 5 the daemon said no, 6 configuration.";
+
+/// Switchboard: the local control plane for coding agents.
+///
+/// One daemon runs agents, connects them, shows them, guards them and keeps the record. This command starts and stops it
+/// and talks to it.
+#[derive(Debug, Parser)]
+#[command(name = "swb", version, after_help = AFTER_HELP, max_term_width = 110)]
+pub(crate) struct Swb {
+    /// Print JSON: one object, or one per line.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    /// Change a setting for this command (and for the daemon it starts), e.g. --set log.level=debug.
+    #[arg(long, global = true, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Start the daemon; returns when it is ready.
+    Up(UpArgs),
+    /// Stop the daemon: what is in flight may finish first.
+    Down,
+    /// Stop the daemon and start it again, with this binary.
+    Restart,
+    /// Show whether the daemon is running, where it listens and what it is doing.
+    Status,
+    /// Call any method of the control socket.
+    #[command(after_help = CALL_HELP)]
+    Call(CallArgs),
+    /// Show events: those that are kept, or new ones as they happen.
+    #[command(after_help = EVENTS_HELP)]
+    Events(EventsArgs),
+    /// Show every setting, its value and where it comes from.
+    Config(ConfigArgs),
+    /// Look for anything that keeps Switchboard from working, and say what to do about it.
+    Doctor,
+    /// Print a completion script for a shell.
+    #[command(after_help = "For bash: swb completion bash > ~/.local/share/bash-completion/completions/swb")]
+    Completion(CompletionArgs),
+    /// Print a manual page, or write all of them into a folder.
+    Man(ManArgs),
+    /// Print a schema: the methods of the socket, the envelopes, or the configuration.
+    Schema(SchemaArgs),
+}
+
+const CALL_HELP: &str = "\
+Examples:
+  swb call bus.status
+  swb call agents.echo.handle '{\"channel_id\":\"me\",\"content\":\"hello\"}'
+  echo '{\"limit\":5}' | swb call events.read -
+Dots and slashes mean the same. `swb schema openrpc` lists the methods with their types.";
+
+const EVENTS_HELP: &str = "\
+Examples:
+  swb events                              everything that is kept
+  swb events --topic 'agents.*' --follow  new events about agents, until Ctrl-C
+  swb events --after 120 --follow         go on after event 120; a gap is announced as bus.gap";
+
+#[derive(Debug, Args)]
+pub(crate) struct UpArgs {
+    /// Stay in the foreground, for a service manager. Crashes are repaired all the same.
+    #[arg(long)]
+    pub(crate) foreground: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CallArgs {
+    /// The method, dotted or slashed.
+    pub(crate) method: String,
+    /// The parameters as a JSON object; `-` reads them from standard input.
+    #[arg(value_name = "JSON|-")]
+    pub(crate) params: Option<String>,
+    /// The workspace of the call.
+    #[arg(long, value_name = "ID")]
+    pub(crate) workspace: Option<String>,
+    /// The session of the call.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// What the call is part of; events it causes carry the same.
+    #[arg(long, value_name = "ID")]
+    pub(crate) correlation: Option<String>,
+    /// Give up after this many seconds.
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout: Option<f64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EventsArgs {
+    /// Only topics that match; `*` stands for anything. May be given several times.
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) topic: Vec<String>,
+    /// Begin after this event.
+    #[arg(long, value_name = "SEQ")]
+    pub(crate) after: Option<u64>,
+    /// Go on with new events until interrupted. Without --after: only new ones.
+    #[arg(long, short)]
+    pub(crate) follow: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    /// Only this setting, e.g. log.level.
+    pub(crate) key: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionArgs {
+    /// The shell.
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// The command whose page is wanted; none for swb itself.
+    pub(crate) command: Option<String>,
+    /// Write the pages of all commands into this folder.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<std::path::PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArgs {
+    /// Which one.
+    #[arg(value_enum, default_value = "openrpc")]
+    pub(crate) which: SchemaName,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(crate) enum SchemaName {
+    /// The methods of the control socket, as an OpenRPC document.
+    Openrpc,
+    /// Command, response, event and error envelopes, as JSON Schema.
+    Envelope,
+    /// The configuration file, as JSON Schema.
+    Config,
+}
+
+/// What `swb up` starts. Parsed apart from the commands of people, so that help, completions and the manual do not know it.
+#[derive(Debug, Parser)]
+#[command(name = "swb")]
+pub(crate) struct Inner {
+    /// Settings from the command line of `swb up`.
+    #[arg(long, global = true)]
+    pub(crate) set: Vec<String>,
+
+    #[command(subcommand)]
+    pub(crate) process: Process,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Process {
+    /// The daemon itself, started by its watch.
+    Daemon,
+    /// The process that restarts a crashed daemon.
+    Watch(WatchArgs),
+}
+
+impl Process {
+    /// The words that make a command line one of these.
+    pub(crate) const NAMES: [&str; 2] = ["daemon", "watch"];
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WatchArgs {
+    /// Watch over the daemon at the other end of standard input.
+    #[arg(long, value_name = "PID")]
+    pub(crate) adopt: Option<u32>,
+}

@@ -1,0 +1,15 @@
+//! One file per command.
+
+pub(crate) mod call;
+pub(crate) mod completion;
+pub(crate) mod config;
+pub(crate) mod daemon;
+pub(crate) mod doctor;
+pub(crate) mod down;
+pub(crate) mod events;
+pub(crate) mod man;
+pub(crate) mod restart;
+pub(crate) mod schema;
+pub(crate) mod status;
+pub(crate) mod up;
+pub(crate) mod watch;

@@ -1,0 +1,27 @@
+//! Exit codes are an interface: scripts depend on them. New ones are added, none is changed.
+
+/// It worked.
+pub const SUCCESS: u8 = 0;
+/// It did not work, for a reason that has no code of its own.
+pub const FAILURE: u8 = 1;
+/// The arguments make no sense.
+pub const USAGE: u8 = 2;
+/// The daemon is not running.
+pub const NOT_RUNNING: u8 = 3;
+/// The daemon did not start.
+pub const START_FAILED: u8 = 4;
+/// The daemon answered with an error.
+pub const CALL_FAILED: u8 = 5;
+/// The configuration cannot be used.
+pub const CONFIG: u8 = 6;
+
+/// All of them, for the manual.
+pub const TABLE: &[(u8, &str)] = &[
+    (SUCCESS, "it worked"),
+    (FAILURE, "it did not work"),
+    (USAGE, "the arguments make no sense"),
+    (NOT_RUNNING, "the daemon is not running"),
+    (START_FAILED, "the daemon did not start"),
+    (CALL_FAILED, "the daemon answered with an error"),
+    (CONFIG, "the configuration cannot be used"),
+];

@@ -1,0 +1,103 @@
+//! What a person or a script sees: text with colour on a terminal, JSON with `--json`.
+
+use std::io::{IsTerminal, Write};
+
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+use serde_json::json;
+use swb_daemon::config::Layers;
+use swb_daemon::{Config, Paths};
+
+use crate::failure::Failure;
+
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const WARN: Style = AnsiColor::Yellow.on_default();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const NAME: Style = AnsiColor::Cyan.on_default();
+
+/// The two output streams, and how to use them.
+#[derive(Debug)]
+pub(crate) struct Io {
+    pub(crate) json: bool,
+}
+
+impl Io {
+    pub(crate) fn new(json: bool) -> Self {
+        Io { json }
+    }
+
+    /// Applies what the configuration says about output. An unusable configuration is reported by who needs it.
+    pub(crate) fn settle(&self, set: &[String]) -> Result<(), Failure> {
+        let choice =
+            match layers(&Paths::from_env()?, set).and_then(|layers| layers.finish().map_err(Into::into)) {
+                Ok(Config { cli, .. }) if cli.color == "always" => anstream::ColorChoice::Always,
+                Ok(Config { cli, .. }) if cli.color == "never" => anstream::ColorChoice::Never,
+                _ => return Ok(()),
+            };
+        choice.write_global();
+        Ok(())
+    }
+
+    /// Prints one line of text.
+    pub(crate) fn line(&self, text: impl std::fmt::Display) -> Result<(), Failure> {
+        Ok(writeln!(anstream::stdout(), "{text}")?)
+    }
+
+    /// Prints one object: on one line, unless a person is looking.
+    pub(crate) fn object(&self, value: &impl Serialize) -> Result<(), Failure> {
+        let text = if std::io::stdout().is_terminal() {
+            serde_json::to_string_pretty(value)
+        } else {
+            serde_json::to_string(value)
+        };
+        self.line(text.map_err(std::io::Error::from)?)
+    }
+
+    /// Says something beside the result.
+    pub(crate) fn note(&self, text: impl std::fmt::Display) {
+        let _ = writeln!(anstream::stderr(), "{text}");
+    }
+
+    /// Prints a failure and returns its exit code. A reader that went away is no failure.
+    pub(crate) fn fail(&self, failure: &Failure) -> u8 {
+        if failure.cause.as_deref().is_some_and(|cause| cause.contains("Broken pipe")) {
+            return crate::exit_code::SUCCESS;
+        }
+        let mut err = anstream::stderr();
+        if self.json {
+            let error = json!({
+                "message": failure.message, "cause": failure.cause, "hint": failure.hint,
+                "exit_code": failure.code, "error": failure.error,
+            });
+            let _ = writeln!(err, "{}", json!({ "error": error }));
+            return failure.code;
+        }
+        let _ = writeln!(err, "{BAD}error:{BAD:#} {}", failure.message);
+        if let Some(cause) = &failure.cause {
+            let _ = writeln!(err, "  {cause}");
+        }
+        if let Some(hint) = &failure.hint {
+            let _ = writeln!(err, "{NAME}hint:{NAME:#} {hint}");
+        }
+        failure.code
+    }
+}
+
+/// The configuration as commands see it: the user's file, the project's, the environment, the command line.
+pub(crate) fn layers(paths: &Paths, set: &[String]) -> Result<Layers, Failure> {
+    let mut layers = Layers::default().file(&paths.config_file())?;
+    if let Some(project) = project_file() {
+        layers = layers.file(&project)?;
+    }
+    let variables = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    Ok(layers.env(variables)?.flags(set)?)
+}
+
+/// The nearest `.switchboard/config.toml`, in this folder or above it.
+pub(crate) fn project_file() -> Option<std::path::PathBuf> {
+    let here = std::env::current_dir().ok()?;
+    here.ancestors().map(|folder| folder.join(".switchboard/config.toml")).find(|file| file.is_file())
+}

@@ -1,0 +1,77 @@
+//! The `swb` binary: one file per command, and what they share.
+//!
+//! A command takes parsed arguments and an [`Io`], and returns or fails with a [`Failure`] that knows its exit code and
+//! the next step. Business rules live in the rooms above; here is only what a person or a script sees.
+//! It is a library so that completions, man pages and `docs/cli.md` are made from the same tree of arguments.
+
+mod args;
+mod commands;
+mod connect;
+pub mod exit_code;
+mod failure;
+mod io;
+pub mod reference;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use args::{Command, Inner, Process, Swb};
+use failure::Failure;
+use io::Io;
+
+/// The tree of all arguments.
+pub fn command() -> clap::Command {
+    Swb::command()
+}
+
+/// Parses, runs, prints an error if there is one.
+pub fn main() -> ExitCode {
+    let inner = std::env::args().nth(1).is_some_and(|first| Process::NAMES.contains(&first.as_str()));
+    let (io, result) = if inner {
+        (Io::new(false), run_process(&Inner::parse()))
+    } else {
+        let swb = Swb::parse();
+        let io = Io::new(swb.json);
+        let result = run(swb, &io);
+        (io, result)
+    };
+    ExitCode::from(result.unwrap_or_else(|failure| io.fail(&failure)))
+}
+
+fn run_process(inner: &Inner) -> Result<u8, Failure> {
+    match &inner.process {
+        Process::Daemon => commands::daemon::run(&inner.set),
+        Process::Watch(args) => commands::watch::run(args, &inner.set),
+    }
+}
+
+fn run(swb: Swb, io: &Io) -> Result<u8, Failure> {
+    let set = &swb.set;
+    match swb.command {
+        Command::Completion(args) => return commands::completion::run(&args, io),
+        Command::Man(args) => return commands::man::run(&args, io),
+        Command::Schema(args) => return commands::schema::run(&args, io),
+        _ => {}
+    }
+    io.settle(set)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new("cannot start the runtime").because(error))?;
+    runtime.block_on(async {
+        match swb.command {
+            Command::Up(args) => commands::up::run(&args, set, io).await,
+            Command::Down => commands::down::run(io).await,
+            Command::Restart => commands::restart::run(set, io).await,
+            Command::Status => commands::status::run(io).await,
+            Command::Call(args) => commands::call::run(args, io).await,
+            Command::Events(args) => commands::events::run(args, io).await,
+            Command::Config(args) => commands::config::run(&args, set, io),
+            Command::Doctor => commands::doctor::run(set, io).await,
+            Command::Completion(_) | Command::Man(_) | Command::Schema(_) => {
+                unreachable!("handled before the runtime started")
+            }
+        }
+    })
+}

@@ -1,0 +1,346 @@
+//! The layers, and where each value came from.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use super::Config;
+
+/// Variables of the environment that are no settings.
+const NOT_SETTINGS: &[&str] = &["SWB_HOME"];
+
+/// Where a value came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "from", rename_all = "snake_case")]
+pub enum Origin {
+    /// It is built in.
+    Default,
+    /// The user's or the project's file.
+    File {
+        /// Which.
+        path: PathBuf,
+    },
+    /// The environment.
+    Env {
+        /// Which variable.
+        name: String,
+    },
+    /// The command line.
+    Flag,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Default => f.write_str("default"),
+            Origin::File { path } => path.display().fmt(f),
+            Origin::Env { name } => f.write_str(name),
+            Origin::Flag => f.write_str("command line"),
+        }
+    }
+}
+
+/// One value in force.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Setting {
+    /// Its dotted key.
+    pub key: String,
+    /// Its value.
+    pub value: Value,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+/// A key that means nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Warning {
+    /// Its dotted key.
+    pub key: String,
+    /// Where it stands.
+    pub origin: Origin,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unknown setting {} in {}; it is ignored", self.key, self.origin)
+    }
+}
+
+/// Why there is no configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// A file could not be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// What happened.
+        source: std::io::Error,
+    },
+    /// A file is not TOML.
+    #[error("{} is not valid TOML: {source}", path.display())]
+    Syntax {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: Box<toml::de::Error>,
+    },
+    /// A value does not fit its key.
+    #[error("{key} in {origin}: {problem}")]
+    Value {
+        /// Which key.
+        key: String,
+        /// Where it stands.
+        origin: Origin,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A flag is not `key=value`.
+    #[error("{0:?} is not of the form key=value")]
+    Flag(String),
+}
+
+/// Settings as they pile up, layer by layer.
+#[derive(Debug)]
+pub struct Layers {
+    settings: BTreeMap<String, (Value, Origin)>,
+    warnings: Vec<Warning>,
+}
+
+impl Default for Layers {
+    fn default() -> Self {
+        let built_in = Table::try_from(Config::default()).unwrap_or_default();
+        let mut settings = BTreeMap::new();
+        flatten(&built_in, "", &mut |key, value| {
+            settings.insert(key, (value.clone(), Origin::Default));
+        });
+        Layers { settings, warnings: Vec::new() }
+    }
+}
+
+impl Layers {
+    /// Adds a file. One that does not exist says nothing.
+    pub fn file(mut self, path: &Path) -> Result<Self, ConfigError> {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(self),
+            Err(source) => return Err(ConfigError::Read { path: path.to_owned(), source }),
+        };
+        let table: Table = text
+            .parse()
+            .map_err(|source| ConfigError::Syntax { path: path.to_owned(), source: Box::new(source) })?;
+        let origin = Origin::File { path: path.to_owned() };
+        let mut found = Vec::new();
+        flatten(&table, "", &mut |key, value| found.push((key, value.clone())));
+        for (key, value) in found {
+            self.set(key, value, origin.clone())?;
+        }
+        Ok(self)
+    }
+
+    /// Adds the variables `SWB_<KEY>`, e.g. `SWB_LOG_LEVEL` for `log.level`.
+    pub fn env(mut self, variables: impl Iterator<Item = (String, String)>) -> Result<Self, ConfigError> {
+        let by_name: BTreeMap<String, String> =
+            self.settings.keys().map(|key| (env_name(key), key.clone())).collect();
+        for (name, text) in variables.filter(|(name, _)| name.starts_with("SWB_")) {
+            let origin = Origin::Env { name: name.clone() };
+            match by_name.get(&name) {
+                Some(key) => self.set_text(key, &text, origin)?,
+                None if NOT_SETTINGS.contains(&name.as_str()) => {}
+                None => self.warnings.push(Warning { key: name, origin }),
+            }
+        }
+        Ok(self)
+    }
+
+    /// Adds `key=value` from the command line. Here an unknown key is an error: the one who typed it is still there.
+    pub fn flags(mut self, flags: &[String]) -> Result<Self, ConfigError> {
+        for flag in flags {
+            let (key, text) = flag.split_once('=').ok_or_else(|| ConfigError::Flag(flag.clone()))?;
+            if !self.settings.contains_key(key) {
+                let problem = "there is no such setting; `swb config` lists them".to_owned();
+                return Err(ConfigError::Value { key: key.to_owned(), origin: Origin::Flag, problem });
+            }
+            self.set_text(key, text, Origin::Flag)?;
+        }
+        Ok(self)
+    }
+
+    /// The settings in force.
+    pub fn finish(&self) -> Result<Config, ConfigError> {
+        let mut table = Table::new();
+        for (key, (value, _)) in &self.settings {
+            insert(&mut table, key, value.clone());
+        }
+        let config = Config::deserialize(Value::Table(table)).map_err(|error| ConfigError::Value {
+            key: "configuration".to_owned(),
+            origin: Origin::Default,
+            problem: error.to_string(),
+        })?;
+        config.check().map_err(|(key, problem)| ConfigError::Value {
+            key: key.to_owned(),
+            origin: self.settings.get(key).map_or(Origin::Default, |(_, origin)| origin.clone()),
+            problem,
+        })?;
+        Ok(config)
+    }
+
+    /// Every value with its origin, by key.
+    pub fn settings(&self) -> Vec<Setting> {
+        let setting = |(key, (value, origin)): (&String, &(Value, Origin))| Setting {
+            key: key.clone(),
+            value: value.clone(),
+            origin: origin.clone(),
+        };
+        self.settings.iter().map(setting).collect()
+    }
+
+    /// Keys that mean nothing.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    fn set(&mut self, key: String, value: Value, origin: Origin) -> Result<(), ConfigError> {
+        let Some((known, _)) = self.settings.get(&key) else {
+            self.warnings.push(Warning { key, origin });
+            return Ok(());
+        };
+        let negative = value.as_integer().is_some_and(|number| number < 0);
+        if known.same_type(&value) && !negative {
+            self.settings.insert(key, (value, origin));
+            return Ok(());
+        }
+        let expected = if known.is_integer() { "a whole number, not negative" } else { known.type_str() };
+        let problem = format!("expected {expected}, found {value}");
+        Err(ConfigError::Value { key, origin, problem })
+    }
+
+    /// Sets a known key from text, read as the type that the key has.
+    fn set_text(&mut self, key: &str, text: &str, origin: Origin) -> Result<(), ConfigError> {
+        let value = match self.settings.get(key).map(|(known, _)| known) {
+            Some(Value::Integer(_)) => text.parse().map(Value::Integer).ok(),
+            Some(Value::Boolean(_)) => text.parse().map(Value::Boolean).ok(),
+            _ => None,
+        };
+        self.set(key.to_owned(), value.unwrap_or_else(|| Value::String(text.to_owned())), origin)
+    }
+}
+
+fn env_name(key: &str) -> String {
+    format!("SWB_{}", key.replace('.', "_").to_uppercase())
+}
+
+/// Calls `each` for every value that is not a table, with its dotted key.
+fn flatten(table: &Table, prefix: &str, each: &mut impl FnMut(String, &Value)) {
+    for (name, value) in table {
+        let key = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+        match value {
+            Value::Table(inner) => flatten(inner, &key, each),
+            value => each(key, value),
+        }
+    }
+}
+
+fn insert(table: &mut Table, key: &str, value: Value) {
+    match key.split_once('.') {
+        None => {
+            table.insert(key.to_owned(), value);
+        }
+        Some((first, rest)) => {
+            let inner = table.entry(first).or_insert_with(|| Value::Table(Table::new()));
+            if let Value::Table(inner) = inner {
+                insert(inner, rest, value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_file(text: &str) -> Result<Layers, ConfigError> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.toml");
+        std::fs::write(&path, text).unwrap();
+        Layers::default().file(&path)
+    }
+
+    fn env(pairs: &[(&str, &str)]) -> std::vec::IntoIter<(String, String)> {
+        pairs
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect::<Vec<_>>()
+            .into_iter()
+    }
+
+    #[test]
+    fn the_later_layer_wins_and_each_value_knows_its_origin() {
+        let layers = with_file("[log]\nlevel = \"warn\"\nkeep = 2\n").unwrap();
+        let layers =
+            layers.env(env(&[("SWB_LOG_LEVEL", "debug"), ("SWB_HOME", "/x"), ("PATH", "/bin")])).unwrap();
+        let layers = layers.flags(&["bus.max_in_flight=7".to_owned()]).unwrap();
+        let config = layers.finish().unwrap();
+        assert_eq!((config.log.level.as_str(), config.log.keep, config.bus.max_in_flight), ("debug", 2, 7));
+        let origin =
+            |key: &str| layers.settings().into_iter().find(|setting| setting.key == key).unwrap().origin;
+        assert_eq!(origin("log.level"), Origin::Env { name: "SWB_LOG_LEVEL".into() });
+        assert!(matches!(origin("log.keep"), Origin::File { .. }));
+        assert_eq!(origin("bus.max_in_flight"), Origin::Flag);
+        assert_eq!(origin("cli.color"), Origin::Default);
+        assert!(layers.warnings().is_empty(), "{:?}", layers.warnings());
+    }
+
+    #[test]
+    fn unknown_keys_are_reported_by_their_path_and_ignored() {
+        let layers = with_file("colour = 1\n[log]\nlevle = \"warn\"\n[future.part]\nx = 1\n").unwrap();
+        let layers = layers.env(env(&[("SWB_LOG_LEVLE", "x")])).unwrap();
+        let keys: Vec<_> = layers.warnings().iter().map(|warning| warning.key.as_str()).collect();
+        assert_eq!(keys, ["colour", "future.part.x", "log.levle", "SWB_LOG_LEVLE"]);
+        assert_eq!(layers.finish().unwrap(), Config::default());
+    }
+
+    #[test]
+    fn a_wrong_value_names_its_key_and_its_place() {
+        for (text, key) in [
+            ("[log]\nkeep = \"two\"", "log.keep"),
+            ("[bus]\nreplay_bytes = -1", "bus.replay_bytes"),
+            ("log = 3", ""),
+        ] {
+            match with_file(text) {
+                Err(ConfigError::Value { key: found, origin: Origin::File { .. }, .. }) => {
+                    assert_eq!(found, key);
+                }
+                Err(other) => panic!("{other}"),
+                Ok(layers) => assert_eq!(
+                    layers.warnings()[0].key,
+                    "log",
+                    "a scalar in the place of a table means nothing"
+                ),
+            }
+        }
+        assert!(matches!(with_file("[log\n"), Err(ConfigError::Syntax { .. })));
+        let level = with_file("[log]\nlevel = \"loud\"").unwrap().finish().unwrap_err().to_string();
+        assert!(level.contains("log.level") && level.contains("config.toml"), "{level}");
+        assert!(
+            Layers::default()
+                .env(env(&[("SWB_LOG_KEEP", "many")]))
+                .unwrap_err()
+                .to_string()
+                .contains("SWB_LOG_KEEP")
+        );
+        assert!(Layers::default().flags(&["nonsense".to_owned()]).is_err());
+        assert!(Layers::default().flags(&["no.such=1".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn a_missing_file_says_nothing() {
+        assert_eq!(
+            Layers::default().file(Path::new("/nowhere/config.toml")).unwrap().finish().unwrap(),
+            Config::default()
+        );
+    }
+}

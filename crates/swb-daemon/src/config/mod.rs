@@ -1,0 +1,129 @@
+//! Settings, in layers: built-in values, the user's file, the project's file, `SWB_*`, flags. The later one wins.
+//!
+//! Every key is known from the built-in values; a key that is not is reported with its path and the place it stands in,
+//! and otherwise ignored, so that a file written for a newer version still works. A value of the wrong type is an error.
+//! The daemon serves all projects and therefore reads no project file.
+
+mod layers;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use layers::{ConfigError, Layers, Origin, Setting, Warning};
+
+/// All settings.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Config {
+    /// The bus and its socket.
+    pub bus: BusConfig,
+    /// The daemon's process.
+    pub daemon: DaemonConfig,
+    /// Diagnostics of the daemon.
+    pub log: LogConfig,
+    /// The commands.
+    pub cli: CliConfig,
+}
+
+/// The bus and its socket.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct BusConfig {
+    /// Events kept for replay.
+    pub replay_events: usize,
+    /// Bytes of payloads kept for replay.
+    pub replay_bytes: usize,
+    /// Connections at once.
+    pub max_connections: usize,
+    /// Unanswered requests of one connection.
+    pub max_in_flight: usize,
+    /// Subscriptions of one connection.
+    pub max_subscriptions: usize,
+    /// How long a request may take, in milliseconds, when its caller does not say; 0 for as long as it takes.
+    pub request_timeout_ms: u64,
+}
+
+impl Default for BusConfig {
+    fn default() -> Self {
+        BusConfig {
+            replay_events: 16_384,
+            replay_bytes: 16 * 1024 * 1024,
+            max_connections: 1024,
+            max_in_flight: 1024,
+            max_subscriptions: 64,
+            request_timeout_ms: 0,
+        }
+    }
+}
+
+/// The daemon's process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct DaemonConfig {
+    /// How long a stopping daemon waits for requests in flight, in milliseconds.
+    pub drain_ms: u64,
+    /// Threads that serve the bus.
+    pub workers: usize,
+}
+
+impl Default for DaemonConfig {
+    fn default() -> Self {
+        DaemonConfig { drain_ms: 5000, workers: 2 }
+    }
+}
+
+/// Diagnostics of the daemon.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct LogConfig {
+    /// `error`, `warn`, `info`, `debug`, `trace` or `off`.
+    pub level: String,
+    /// The size at which the file is rotated.
+    pub max_bytes: u64,
+    /// Rotated files kept.
+    pub keep: u32,
+}
+
+impl Default for LogConfig {
+    fn default() -> Self {
+        LogConfig { level: "info".to_owned(), max_bytes: 8 * 1024 * 1024, keep: 4 }
+    }
+}
+
+/// The commands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CliConfig {
+    /// `auto`, `always` or `never`.
+    pub color: String,
+}
+
+impl Default for CliConfig {
+    fn default() -> Self {
+        CliConfig { color: "auto".to_owned() }
+    }
+}
+
+impl Config {
+    /// Values that have the right type and still make no sense.
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        let at_least_one = [
+            ("bus.replay_events", self.bus.replay_events),
+            ("bus.max_connections", self.bus.max_connections),
+            ("bus.max_in_flight", self.bus.max_in_flight),
+            ("daemon.workers", self.daemon.workers),
+        ];
+        for (key, value) in at_least_one {
+            if value == 0 {
+                return Err((key, "must be at least 1".to_owned()));
+            }
+        }
+        if !matches!(self.log.level.as_str(), "off" | "error" | "warn" | "info" | "debug" | "trace") {
+            return Err(("log.level", "must be off, error, warn, info, debug or trace".to_owned()));
+        }
+        if !matches!(self.cli.color.as_str(), "auto" | "always" | "never") {
+            return Err(("cli.color", "must be auto, always or never".to_owned()));
+        }
+        Ok(())
+    }
+}

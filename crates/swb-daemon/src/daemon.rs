@@ -1,0 +1,215 @@
+//! The daemon: from taking the lock to removing the socket.
+//!
+//! Start: private folders → lock → numbers → bus → socket → description → `bus.ready`. Stop, in the opposite order:
+//! `bus.stopping` → requests in flight finish → connections are written empty → description and socket go → lock.
+//! A start that fails half way undoes what it did.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::json;
+use swb_bus::topics::{Retention, Topics};
+use swb_bus::transport::{ControlServer, ServerLimits};
+use swb_bus::{Bus, BusHandle};
+use swb_journal::sequence::SequenceError;
+use swb_proto::{Actor, Meta, Timestamp};
+use tokio::sync::watch;
+
+use crate::config::Config;
+use crate::description::Description;
+use crate::lock::{DaemonLock, LockError, is_served};
+use crate::paths::Paths;
+use crate::private_dir::{self, PrivateDirError};
+use crate::subsystems::{Agents, Control, Events, Identity, Llm, Rpc};
+
+/// How long connections may take to read their last answers.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// A running daemon.
+#[derive(Debug)]
+pub struct Daemon {
+    bus: Arc<Bus>,
+    server: ControlServer,
+    paths: Paths,
+    description: Description,
+    drain: Duration,
+    stop_asked: watch::Receiver<Option<String>>,
+    watch_pid: Arc<AtomicU32>,
+    _lock: DaemonLock,
+}
+
+/// Why a daemon did not start.
+#[derive(Debug, thiserror::Error)]
+#[error("the daemon did not start")]
+pub struct StartError {
+    /// What happened.
+    #[source]
+    pub kind: StartErrorKind,
+}
+
+/// What happened.
+#[derive(Debug, thiserror::Error)]
+pub enum StartErrorKind {
+    /// Another daemon runs in the same runtime folder.
+    #[error("a daemon is running already{}", pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default())]
+    AlreadyRunning {
+        /// Its process, if it told.
+        pid: Option<u32>,
+    },
+    /// A folder cannot be used.
+    #[error(transparent)]
+    Folder(#[from] PrivateDirError),
+    /// A file or socket cannot be used.
+    #[error("cannot use {}: {source}", path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// What happened.
+        source: io::Error,
+    },
+    /// The numbers of events cannot be kept.
+    #[error(transparent)]
+    Sequence(#[from] SequenceError),
+}
+
+impl<E: Into<StartErrorKind>> From<E> for StartError {
+    fn from(kind: E) -> Self {
+        StartError { kind: kind.into() }
+    }
+}
+
+impl Daemon {
+    /// Starts a daemon in this process. When this returns, the socket answers.
+    pub async fn start(paths: Paths, config: &Config) -> Result<Self, StartError> {
+        for folder in [&paths.runtime, &paths.sockets, &paths.state] {
+            private_dir::ensure(folder)?;
+        }
+        let socket = paths.control_socket();
+        let running = || StartErrorKind::AlreadyRunning {
+            pid: Description::read(&paths.description()).map(|description| description.pid),
+        };
+        let lock = DaemonLock::take(&paths.daemon_lock(), &socket).await.map_err(|error| match error {
+            LockError::Taken => running(),
+            LockError::Io(source) => StartErrorKind::Io { path: paths.daemon_lock(), source },
+        })?;
+        // With the lock in hand nobody should answer. If somebody does, the lock file was removed under a live daemon.
+        if is_served(&socket) {
+            return Err(running().into());
+        }
+        remove(&socket).map_err(|source| StartErrorKind::Io { path: socket.clone(), source })?;
+
+        let retention = Retention { events: config.bus.replay_events, bytes: config.bus.replay_bytes };
+        let topics = Topics::with_sequence_file(retention, &paths.sequence_file(), SystemTime::now)?;
+        let limits = ServerLimits {
+            connections: config.bus.max_connections,
+            in_flight: config.bus.max_in_flight,
+            subscriptions: config.bus.max_subscriptions,
+            ..ServerLimits::default()
+        };
+        let description = Description {
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_at: Timestamp::from_system_time(SystemTime::now()),
+            socket: socket.display().to_string(),
+        };
+        let watch_pid = Arc::new(AtomicU32::new(0));
+        let (stop, stop_asked) = watch::channel(None);
+        let identity = Identity {
+            started_at: description.started_at.clone(),
+            started: Instant::now(),
+            socket: description.socket.clone(),
+            watch_pid: Arc::clone(&watch_pid),
+            limits,
+        };
+        let mut builder = Bus::builder(topics)
+            .register(Control { identity, stop })
+            .register(Events)
+            .register(Rpc::default())
+            .register(Agents)
+            .register(Llm);
+        if config.bus.request_timeout_ms > 0 {
+            builder = builder.default_timeout(Duration::from_millis(config.bus.request_timeout_ms));
+        }
+        let bus = builder.build();
+        let server = ControlServer::listen(Arc::clone(&bus), &socket, limits)
+            .map_err(|source| StartErrorKind::Io { path: socket.clone(), source })?;
+        if let Err(source) = description.write(&paths.description()) {
+            let _ = remove(&socket);
+            return Err(StartErrorKind::Io { path: paths.description(), source }.into());
+        }
+        let drain = Duration::from_millis(config.daemon.drain_ms);
+        let daemon = Daemon { bus, server, paths, description, drain, stop_asked, watch_pid, _lock: lock };
+        daemon.announce(
+            "bus.ready",
+            &json!({ "pid": daemon.description.pid, "version": daemon.description.version }),
+        );
+        tracing::info!(pid = daemon.description.pid, socket = daemon.description.socket, "ready");
+        Ok(daemon)
+    }
+
+    /// A handle that speaks as the daemon.
+    pub fn handle(&self) -> BusHandle {
+        self.bus.handle()
+    }
+
+    /// The bus, for what a handle does not show.
+    pub fn bus(&self) -> &Arc<Bus> {
+        &self.bus
+    }
+
+    /// What it says of itself.
+    pub fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// Becomes ready with the reason once somebody asked the daemon to stop (`bus.shutdown`).
+    pub fn stop_asked(&self) -> impl Future<Output = String> + Send + 'static {
+        let mut asked = self.stop_asked.clone();
+        async move {
+            match asked.wait_for(Option::is_some).await.map(|reason| reason.clone()) {
+                Ok(Some(reason)) => reason,
+                _ => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Notes which process watches this one.
+    pub(crate) fn watched_by(&self) -> Arc<AtomicU32> {
+        Arc::clone(&self.watch_pid)
+    }
+
+    /// Stops: what is in flight may finish, for as long as the configuration says or until `hurry` is ready.
+    pub async fn stop(self, reason: &str, hurry: impl Future<Output = ()>) {
+        tracing::info!(reason, in_flight = self.bus.in_flight(), "stopping");
+        self.announce("bus.stopping", &json!({ "reason": reason }));
+        tokio::select! {
+            () = self.bus.shutdown(self.drain) => {}
+            () = hurry => self.bus.shutdown(Duration::ZERO).await,
+        }
+        self.server.close(LAST_WORDS).await;
+        for path in [self.paths.description(), self.paths.control_socket()] {
+            if let Err(error) = remove(&path) {
+                tracing::warn!(%error, path = %path.display(), "left behind");
+            }
+        }
+        tracing::info!("stopped");
+    }
+
+    fn announce(&self, topic: &str, payload: &serde_json::Value) {
+        let system = Actor::system();
+        if let Err(error) = self.bus.topics().publish(topic, &Meta::default(), Some(&system), payload) {
+            tracing::warn!(%error, topic, "not published");
+        }
+    }
+}
+
+/// Removes a file, if there is one.
+fn remove(path: &std::path::Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,158 @@
+//! Where things lie. Every path of Switchboard is made here and nowhere else.
+//!
+//! `SWB_HOME` puts everything under one folder; otherwise the XDG folders of the user are used. A socket's path must fit
+//! into 108 bytes; if the runtime folder is too deep for that, sockets go to a short private folder whose name is derived
+//! from the long one.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The longest path of a socket, and room for the longest name in the folder (`sess_<ULID>.host.sock`).
+const SOCKET_PATH_BYTES: usize = 107;
+const SOCKET_NAME_BYTES: usize = 48;
+
+/// The folders of one installation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paths {
+    /// `config.toml` and policies.
+    pub config: PathBuf,
+    /// Audit, ledger, sessions, recordings, logs.
+    pub state: PathBuf,
+    /// Message buses.
+    pub data: PathBuf,
+    /// Locks and descriptions of what runs now.
+    pub runtime: PathBuf,
+    /// Sockets; normally the runtime folder.
+    pub sockets: PathBuf,
+}
+
+/// Neither `SWB_HOME` nor `HOME` is set.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no home folder: set SWB_HOME or HOME")]
+pub struct NoHome;
+
+impl Paths {
+    /// The folders that the environment of this process asks for.
+    pub fn from_env() -> Result<Self, NoHome> {
+        Self::resolve(|name| std::env::var_os(name), rustix::process::geteuid().as_raw())
+    }
+
+    /// Everything under one folder, as with `SWB_HOME`.
+    pub fn under(home: &Path) -> Self {
+        Self::with_sockets(home.join("config"), home.join("state"), home.join("data"), home.join("run"))
+    }
+
+    fn resolve(env: impl Fn(&str) -> Option<OsString>, uid: u32) -> Result<Self, NoHome> {
+        let folder = |name: &str| env(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        if let Some(home) = env("SWB_HOME").filter(|home| !home.is_empty()) {
+            // A relative SWB_HOME would move with whoever runs the command.
+            let home = std::path::absolute(PathBuf::from(home)).map_err(|_| NoHome)?;
+            return Ok(Self::under(&home));
+        }
+        let home = folder("HOME").ok_or(NoHome)?;
+        let xdg = |name: &str, fallback: &str| {
+            folder(name).unwrap_or_else(|| home.join(fallback)).join("switchboard")
+        };
+        let runtime = match folder("XDG_RUNTIME_DIR") {
+            Some(runtime) => runtime.join("switchboard"),
+            None => folder("TMPDIR").unwrap_or_else(|| "/tmp".into()).join(format!("switchboard-{uid}")),
+        };
+        let config = xdg("XDG_CONFIG_HOME", ".config");
+        let state = xdg("XDG_STATE_HOME", ".local/state");
+        Ok(Self::with_sockets(config, state, xdg("XDG_DATA_HOME", ".local/share"), runtime))
+    }
+
+    fn with_sockets(config: PathBuf, state: PathBuf, data: PathBuf, runtime: PathBuf) -> Self {
+        let fits = runtime.as_os_str().len() + 1 + SOCKET_NAME_BYTES <= SOCKET_PATH_BYTES;
+        let sockets = if fits {
+            runtime.clone()
+        } else {
+            let uid = rustix::process::geteuid().as_raw();
+            PathBuf::from(format!(
+                "/tmp/swb-{uid}-{:016x}",
+                fingerprint(runtime.as_os_str().as_encoded_bytes())
+            ))
+        };
+        Paths { config, state, data, runtime, sockets }
+    }
+
+    /// The user's configuration.
+    pub fn config_file(&self) -> PathBuf {
+        self.config.join("config.toml")
+    }
+
+    /// The control socket.
+    pub fn control_socket(&self) -> PathBuf {
+        self.sockets.join("control.sock")
+    }
+
+    /// Held by the running daemon.
+    pub fn daemon_lock(&self) -> PathBuf {
+        self.runtime.join("daemon.lock")
+    }
+
+    /// What the running daemon says of itself.
+    pub fn description(&self) -> PathBuf {
+        self.runtime.join("control.meta.json")
+    }
+
+    /// The numbers of events.
+    pub fn sequence_file(&self) -> PathBuf {
+        self.state.join("sequence")
+    }
+
+    /// The daemon's diagnostics.
+    pub fn log_file(&self) -> PathBuf {
+        self.state.join("log").join("daemon.log")
+    }
+}
+
+/// A stable short name for a long path (FNV-1a): the same in every version, unlike the hash of a hash map.
+fn fingerprint(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(env: &[(&str, &str)]) -> Result<Paths, NoHome> {
+        Paths::resolve(|name| env.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into()), 1000)
+    }
+
+    #[test]
+    fn swb_home_holds_everything() {
+        let paths =
+            resolve(&[("SWB_HOME", "/x"), ("XDG_RUNTIME_DIR", "/run/user/1"), ("HOME", "/h")]).unwrap();
+        for path in [&paths.config, &paths.state, &paths.data, &paths.runtime, &paths.sockets] {
+            assert!(path.starts_with("/x"), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn without_it_the_folders_of_the_user_are_used() {
+        let paths =
+            resolve(&[("HOME", "/h"), ("XDG_RUNTIME_DIR", "/run/user/1"), ("XDG_STATE_HOME", "relative")])
+                .unwrap();
+        assert_eq!(paths.control_socket(), Path::new("/run/user/1/switchboard/control.sock"));
+        assert_eq!(paths.config_file(), Path::new("/h/.config/switchboard/config.toml"));
+        assert_eq!(
+            paths.state,
+            Path::new("/h/.local/state/switchboard"),
+            "a relative XDG path is to be ignored"
+        );
+        assert_eq!(resolve(&[("HOME", "/h")]).unwrap().runtime, Path::new("/tmp/switchboard-1000"));
+        assert!(resolve(&[]).is_err());
+    }
+
+    #[test]
+    fn a_deep_home_still_has_sockets_that_fit() {
+        let deep = format!("/{}", "deep/".repeat(40));
+        let paths = resolve(&[("SWB_HOME", &deep)]).unwrap();
+        assert!(paths.control_socket().as_os_str().len() <= SOCKET_PATH_BYTES);
+        assert_ne!(paths.sockets, resolve(&[("SWB_HOME", &format!("{deep}er"))]).unwrap().sockets);
+        assert!(paths.daemon_lock().starts_with(&deep), "only sockets move");
+    }
+}

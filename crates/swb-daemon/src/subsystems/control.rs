@@ -1,0 +1,124 @@
+//! `bus`: greeting, state, stopping.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+
+use swb_bus::transport::ServerLimits;
+use swb_bus::{Bus, BusHandler, CallContext};
+use swb_proto::control::{
+    ControlBody, Counters, HelloParams, HelloResponse, Limits, Program, ShutdownResponse, StatusResponse,
+};
+use swb_proto::error::ERR_INVALID_REQUEST;
+use swb_proto::{
+    AGUI_NAMESPACE, BusError, BusPayload, BusResult, LOCALBUS_NAMESPACE, MAX_PAYLOAD_BYTES, Timestamp,
+};
+use tokio::sync::{oneshot, watch};
+
+use super::{no_method, wrong_payload};
+
+/// What the daemon is, fixed at its start.
+#[derive(Debug)]
+pub(crate) struct Identity {
+    pub(crate) started_at: Timestamp,
+    pub(crate) started: Instant,
+    pub(crate) socket: String,
+    /// The process that restarts the daemon; 0 when there is none.
+    pub(crate) watch_pid: Arc<AtomicU32>,
+    pub(crate) limits: ServerLimits,
+}
+
+/// Serves `bus/*`.
+#[derive(Debug)]
+pub(crate) struct Control {
+    pub(crate) identity: Identity,
+    /// Set to the reason when the daemon shall stop.
+    pub(crate) stop: watch::Sender<Option<String>>,
+}
+
+impl BusHandler for Control {
+    fn prefix(&self) -> &'static str {
+        "bus"
+    }
+
+    fn handle_request(&self, method: &str, _payload: BusPayload, reply_tx: oneshot::Sender<BusResult>) {
+        let _ = reply_tx.send(Err(no_method(method)));
+    }
+
+    fn handle_call(
+        &self,
+        ctx: CallContext,
+        method: &str,
+        payload: BusPayload,
+        reply_tx: oneshot::Sender<BusResult>,
+    ) {
+        let bus = ctx.spine();
+        let result = match (method, payload) {
+            ("bus/hello", BusPayload::Control(ControlBody::Hello(hello))) => self.welcome(bus, &hello),
+            ("bus/status", BusPayload::Empty) => Ok(self.status(bus).into()),
+            ("bus/shutdown", BusPayload::Control(ControlBody::Shutdown(params))) => {
+                let in_flight = (bus.in_flight() as u64).saturating_sub(1);
+                self.stop.send_replace(Some(params.reason.unwrap_or_else(|| "asked to".to_owned())));
+                Ok(ShutdownResponse { pid: std::process::id(), in_flight }.into())
+            }
+            ("bus/hello" | "bus/status" | "bus/shutdown", other) => Err(wrong_payload(method, &other)),
+            _ => Err(no_method(method)),
+        };
+        let _ = reply_tx.send(result);
+    }
+}
+
+impl Control {
+    fn welcome(&self, bus: &Bus, hello: &HelloParams) -> BusResult {
+        let namespaces = [LOCALBUS_NAMESPACE, AGUI_NAMESPACE];
+        if let Some(wanted) = hello.namespace.as_deref().filter(|wanted| !namespaces.contains(wanted)) {
+            let message = format!("the namespace {wanted:?} is not spoken here; {LOCALBUS_NAMESPACE} is");
+            return Err(BusError::new(ERR_INVALID_REQUEST, message).because("UNSUPPORTED_NAMESPACE"));
+        }
+        let limits = &self.identity.limits;
+        Ok(HelloResponse {
+            namespace: LOCALBUS_NAMESPACE.to_owned(),
+            namespaces: namespaces.map(str::to_owned).to_vec(),
+            dialects: ["jsonrpc-2.0", "envelope"].map(str::to_owned).to_vec(),
+            server: Program { name: "switchboard".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
+            limits: Limits {
+                max_payload_bytes: MAX_PAYLOAD_BYTES as u64,
+                max_line_bytes: limits.line_bytes as u64,
+                max_in_flight: limits.in_flight as u64,
+                max_subscriptions: limits.subscriptions as u64,
+            },
+            head: bus.topics().head(),
+        }
+        .into())
+    }
+
+    fn status(&self, bus: &Bus) -> StatusResponse {
+        let read = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        let (stats, topics) = (bus.stats(), bus.topics());
+        StatusResponse {
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_at: self.identity.started_at.clone(),
+            uptime_ms: u64::try_from(self.identity.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            socket: self.identity.socket.clone(),
+            watch_pid: Some(self.identity.watch_pid.load(Ordering::Relaxed)).filter(|pid| *pid != 0),
+            subsystems: bus.prefixes(),
+            head: topics.head(),
+            oldest: topics.oldest(),
+            counters: Counters {
+                connections: read(&stats.connections),
+                subscriptions: topics.subscriptions() as u64,
+                // The question itself is in flight too.
+                in_flight: (bus.in_flight() as u64).saturating_sub(1),
+                requests: read(&stats.requests),
+                notifications: read(&stats.notifications),
+                notifications_dropped: read(&stats.notifications_dropped),
+                notifications_unrouted: read(&stats.notifications_unrouted),
+                cancelled: read(&stats.cancelled),
+                panics: read(&stats.panics),
+                refused: read(&stats.refused),
+                reservation_failures: topics.reservation_failures(),
+            },
+        }
+    }
+}
