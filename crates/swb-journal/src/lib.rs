@@ -1,3 +1,6 @@
-//! What is kept: files, their locking and their recovery. No decisions, no protocols.
+//! What is kept: message-bus files and sequence reservations; locking, recovery, rotation.
+//!
+//! Everything here is synchronous and knows no protocol: files, locks and the rules that keep them whole.
 
+pub mod message_bus;
 pub mod sequence;

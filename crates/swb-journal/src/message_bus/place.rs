@@ -1,0 +1,357 @@
+//! Where a bus file is, and the only ways to open it: never through a symlink, never anything but a regular file.
+//!
+//! A path is either given directly, or made of names under a root. In the second case the folders are walked one by
+//! one without following links, so no link planted inside the root leads out of it. Files are judged after opening
+//! (by descriptor), not before, so nothing can be swapped in between.
+//!
+//! Everything we keep beside a bus lives in one hidden folder next to it, `.<file name>.swb/`.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use thiserror::Error;
+
+/// The bus of a project.
+pub const PROJECT_BUS: &str = "PROJECT-MESSAGE-BUS.md";
+/// The bus of a task.
+pub const TASK_BUS: &str = "TASK-MESSAGE-BUS.md";
+/// A bus of neither.
+pub const PLAIN_BUS: &str = "MESSAGE-BUS.md";
+
+/// The place of one bus file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BusPath {
+    folder: PathBuf,
+    name: String,
+    /// How many of `folder`'s last components must be real folders, not links.
+    confined: usize,
+}
+
+impl BusPath {
+    /// A bus at this path; a relative one is taken from the current folder.
+    ///
+    /// # Errors
+    /// If the path names no file, or the current folder is not known.
+    pub fn new(path: impl AsRef<Path>) -> Result<Self, BusPathError> {
+        let given = path.as_ref();
+        let not_a_file = || BusPathError::NotAFile { path: given.to_owned() };
+        let path = std::path::absolute(given).map_err(|source| BusPathError::CurrentFolder { source })?;
+        let name = path.file_name().and_then(OsStr::to_str).ok_or_else(not_a_file)?.to_owned();
+        if !matches!(given.components().next_back(), Some(Component::Normal(_))) {
+            return Err(not_a_file());
+        }
+        let folder = path.parent().ok_or_else(not_a_file)?.to_owned();
+        Ok(Self { folder, name, confined: 0 })
+    }
+
+    /// The bus of a project, or of one of its tasks, under a root it cannot leave.
+    ///
+    /// # Errors
+    /// If a name is blank or could mean another folder.
+    pub fn in_root(root: impl AsRef<Path>, project: &str, task: Option<&str>) -> Result<Self, BusPathError> {
+        let mut folder =
+            std::path::absolute(root.as_ref()).map_err(|source| BusPathError::CurrentFolder { source })?;
+        folder.push(checked_name("project", project)?);
+        if let Some(task) = task {
+            folder.push(checked_name("task", task)?);
+            return Ok(Self { folder, name: TASK_BUS.to_owned(), confined: 2 });
+        }
+        Ok(Self { folder, name: PROJECT_BUS.to_owned(), confined: 1 })
+    }
+
+    /// The file's path.
+    #[must_use]
+    pub fn to_path_buf(&self) -> PathBuf {
+        self.folder.join(&self.name)
+    }
+
+    /// The folder the file is in.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The file's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The name of the folder with everything kept beside the file.
+    pub(super) fn side_name(&self) -> String {
+        format!(".{}.swb", self.name)
+    }
+
+    /// Makes the folders of a bus under a root; the root itself must exist. A direct path is left alone.
+    ///
+    /// # Errors
+    /// If a folder cannot be made or is not a folder.
+    pub fn create_folders(&self) -> Result<(), OpenError> {
+        self.walk(true).map(drop)
+    }
+
+    pub(super) fn open_folder(&self) -> Result<Folder, OpenError> {
+        self.walk(false)
+    }
+
+    fn walk(&self, create: bool) -> Result<Folder, OpenError> {
+        let fail = |errno| OpenError::new(&self.folder, errno);
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+        if self.confined == 0 {
+            let fd = rustix::fs::openat(CWD, &self.folder, flags, Mode::empty()).map_err(fail)?;
+            return Ok(Folder { fd, path: self.folder.clone() });
+        }
+        let components: Vec<_> = self.folder.components().collect();
+        let (trusted, checked) = components.split_at(components.len() - self.confined);
+        let trusted: PathBuf = trusted.iter().collect();
+        let mut fd = rustix::fs::openat(CWD, &trusted, flags, Mode::empty()).map_err(fail)?;
+        for component in checked {
+            let name = component.as_os_str();
+            if create {
+                match rustix::fs::mkdirat(&fd, name, Mode::from_raw_mode(0o755)) {
+                    Ok(()) | Err(Errno::EXIST) => {}
+                    Err(errno) => return Err(fail(errno)),
+                }
+            }
+            fd = match rustix::fs::openat(&fd, name, flags | OFlags::NOFOLLOW, Mode::empty()) {
+                Ok(fd) => fd,
+                // Linux answers "not a directory" for a link when both flags are set.
+                Err(Errno::NOTDIR | Errno::LOOP) => {
+                    let link = rustix::fs::statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW)
+                        .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink);
+                    let kind = if link { OpenErrorKind::Symlink } else { OpenErrorKind::NotAFolder };
+                    return Err(OpenError { path: self.folder.clone(), kind });
+                }
+                Err(errno) => return Err(fail(errno)),
+            };
+        }
+        Ok(Folder { fd, path: self.folder.clone() })
+    }
+}
+
+fn checked_name<'a>(which: &'static str, name: &'a str) -> Result<&'a str, BusPathError> {
+    if name.trim().is_empty() {
+        return Err(BusPathError::BlankName { which });
+    }
+    if name == "." || name.contains("..") || name.contains(['/', '\\', '\0']) {
+        return Err(BusPathError::EscapingName { which, name: name.to_owned() });
+    }
+    Ok(name)
+}
+
+/// An open folder; names are looked up in it and nowhere else.
+#[derive(Debug)]
+pub(super) struct Folder {
+    pub(super) fd: OwnedFd,
+    pub(super) path: PathBuf,
+}
+
+impl Folder {
+    /// Opens a regular file by its own name.
+    pub(super) fn open_file(&self, name: &str, flags: OFlags) -> Result<File, OpenError> {
+        self.open_known(name, flags).map(|(file, ..)| file)
+    }
+
+    /// Opens a regular file by its own name, and says which one it is and how long.
+    pub(super) fn open_known(
+        &self,
+        name: &str,
+        flags: OFlags,
+    ) -> Result<(File, FileIdentity, u64), OpenError> {
+        let fail = |kind| OpenError { path: self.path.join(name), kind };
+        // Without NONBLOCK a FIFO would block here before it can be refused.
+        let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+        let fd = rustix::fs::openat(&self.fd, name, flags, Mode::from_raw_mode(0o644)).map_err(|errno| {
+            fail(match errno {
+                Errno::LOOP => OpenErrorKind::Symlink,
+                Errno::ISDIR | Errno::NXIO | Errno::NODEV => OpenErrorKind::NotRegular,
+                errno => OpenErrorKind::Io(errno.into()),
+            })
+        })?;
+        let stat = rustix::fs::fstat(&fd).map_err(|errno| fail(OpenErrorKind::Io(errno.into())))?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(fail(OpenErrorKind::NotRegular));
+        }
+        Ok((File::from(fd), FileIdentity::from(&stat), u64::try_from(stat.st_size).unwrap_or(0)))
+    }
+
+    /// The folder of things kept beside a bus; made if wanted.
+    pub(super) fn side(&self, name: &str, create: bool) -> Result<Self, OpenError> {
+        let path = self.path.join(name);
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let open = || rustix::fs::openat(&self.fd, name, flags, Mode::empty());
+        let fd = match open() {
+            Err(Errno::NOENT) if create => {
+                match rustix::fs::mkdirat(&self.fd, name, Mode::from_raw_mode(0o755)) {
+                    Ok(()) | Err(Errno::EXIST) => open(),
+                    Err(errno) => Err(errno),
+                }
+            }
+            other => other,
+        };
+        let fd = fd.map_err(|errno| OpenError::new(&path, errno))?;
+        Ok(Self { fd, path })
+    }
+}
+
+impl AsFd for Folder {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Device and inode: what a file is, whatever it is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct FileIdentity {
+    pub(super) device: u64,
+    pub(super) inode: u64,
+}
+
+impl From<&rustix::fs::Stat> for FileIdentity {
+    fn from(stat: &rustix::fs::Stat) -> Self {
+        #[expect(clippy::useless_conversion, reason = "the fields are narrower on other systems")]
+        Self { device: u64::from(stat.st_dev), inode: u64::from(stat.st_ino) }
+    }
+}
+
+/// Why a text names no bus.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum BusPathError {
+    /// A folder, the root, or nothing.
+    #[error("{} does not name a file", path.display())]
+    NotAFile {
+        /// As given.
+        path: PathBuf,
+    },
+    /// An empty name.
+    #[error("the {which} name is blank")]
+    BlankName {
+        /// Project or task.
+        which: &'static str,
+    },
+    /// A name that could lead elsewhere.
+    #[error("the {which} name {name:?} could leave its folder")]
+    EscapingName {
+        /// Project or task.
+        which: &'static str,
+        /// As given.
+        name: String,
+    },
+    /// Relative paths cannot be resolved.
+    #[error("the current folder is not known")]
+    CurrentFolder {
+        /// From the system.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Why a file or folder of a bus was not opened.
+#[derive(Debug, Error)]
+#[error("cannot open {}", path.display())]
+pub struct OpenError {
+    /// What was to be opened.
+    pub path: PathBuf,
+    /// Why not.
+    #[source]
+    pub kind: OpenErrorKind,
+}
+
+impl OpenError {
+    fn new(path: &Path, errno: Errno) -> Self {
+        let kind = match errno {
+            Errno::LOOP => OpenErrorKind::Symlink,
+            Errno::NOTDIR => OpenErrorKind::NotAFolder,
+            errno => OpenErrorKind::Io(errno.into()),
+        };
+        Self { path: path.to_owned(), kind }
+    }
+
+    /// Whether it is just not there.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        matches!(&self.kind, OpenErrorKind::Io(error) if error.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+/// What was wrong with a file or folder.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum OpenErrorKind {
+    /// A symbolic link where none is followed.
+    #[error("is a symlink")]
+    Symlink,
+    /// A folder, FIFO, device or socket.
+    #[error("is not a regular file")]
+    NotRegular,
+    /// A file where a folder should be.
+    #[error("is not a folder")]
+    NotAFolder,
+    /// The system said no.
+    #[error("the system refused")]
+    Io(#[source] io::Error),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn kind(result: Result<File, OpenError>) -> OpenErrorKind {
+        result.unwrap_err().kind
+    }
+
+    #[test]
+    fn symlinks_fifos_and_folders_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("real"), "x").unwrap();
+        symlink(dir.path().join("real"), dir.path().join("link")).unwrap();
+        std::fs::create_dir(dir.path().join("folder")).unwrap();
+        rustix::fs::mknodat(CWD, dir.path().join("fifo"), FileType::Fifo, Mode::from_raw_mode(0o600), 0)
+            .unwrap();
+        let folder = BusPath::new(dir.path().join("real")).unwrap().open_folder().unwrap();
+        for flags in [OFlags::RDONLY, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE] {
+            assert!(folder.open_file("real", flags).is_ok());
+            assert!(matches!(kind(folder.open_file("link", flags)), OpenErrorKind::Symlink));
+            assert!(matches!(kind(folder.open_file("folder", flags)), OpenErrorKind::NotRegular));
+            assert!(matches!(kind(folder.open_file("fifo", flags)), OpenErrorKind::NotRegular));
+        }
+    }
+
+    #[test]
+    fn a_linked_project_folder_does_not_lead_out_of_the_root() {
+        let outside = tempfile::tempdir().unwrap();
+        let root = tempfile::tempdir().unwrap();
+        symlink(outside.path(), root.path().join("p")).unwrap();
+        let bus = BusPath::in_root(root.path(), "p", None).unwrap();
+        assert!(matches!(bus.open_folder().unwrap_err().kind, OpenErrorKind::Symlink));
+        assert!(matches!(bus.create_folders().unwrap_err().kind, OpenErrorKind::Symlink));
+    }
+
+    #[test]
+    fn names_that_could_leave_the_root_are_refused() {
+        for name in ["..", "../x", "a/b", "a\\b", "x..y", ".", "a\0b"] {
+            assert!(
+                matches!(BusPath::in_root("/r", name, None), Err(BusPathError::EscapingName { .. })),
+                "{name:?}"
+            );
+            assert!(matches!(
+                BusPath::in_root("/r", "p", Some(name)),
+                Err(BusPathError::EscapingName { .. })
+            ));
+        }
+        assert!(matches!(
+            BusPath::in_root("/r", " ", None),
+            Err(BusPathError::BlankName { which: "project" })
+        ));
+        let path = BusPath::in_root("/r", "my project", Some("t")).unwrap().to_path_buf();
+        assert_eq!(path, Path::new("/r/my project/t/TASK-MESSAGE-BUS.md"));
+        assert!(matches!(BusPath::new("x/.."), Err(BusPathError::NotAFile { .. })));
+    }
+}
