@@ -2,11 +2,14 @@
 
 use clap::{Args, Parser, Subcommand, ValueHint};
 
+use crate::commands::bus::BusCommand;
+
 const AFTER_HELP: &str = "\
 Try it:
   swb up                                  start the daemon
   swb call agents '{\"channel_id\":\"me\",\"content\":\"hello\"}'
   swb events                              what has happened
+  swb bus post --project demo --body 'tests are green'; swb bus read --project demo
   swb down                                stop it
 
 Files: SWB_HOME puts everything under one folder; otherwise the XDG folders are used. `swb config` and `swb doctor`
@@ -47,6 +50,9 @@ pub(crate) enum Command {
     /// Show events: those that are kept, or new ones as they happen.
     #[command(after_help = EVENTS_HELP)]
     Events(EventsArgs),
+    /// Post and read messages in plain Markdown files; works without the daemon.
+    #[command(subcommand, arg_required_else_help = true)]
+    Bus(Box<BusCommand>),
     /// Show every setting, its value and where it comes from.
     Config(ConfigArgs),
     /// Look for anything that keeps Switchboard from working, and say what to do about it.

@@ -101,3 +101,17 @@ pub(crate) fn project_file() -> Option<std::path::PathBuf> {
     let here = std::env::current_dir().ok()?;
     here.ancestors().map(|folder| folder.join(".switchboard/config.toml")).find(|file| file.is_file())
 }
+
+/// Returns when nobody reads standard output any more (`swb events --follow | head`): without anything to print there
+/// is no write that would notice.
+pub(crate) fn wait_for_reader_to_go() {
+    use rustix::event::{PollFd, PollFlags, poll};
+    let stdout = std::io::stdout();
+    let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
+    loop {
+        let woken = poll(&mut fds, None);
+        if woken.is_ok() && fds[0].revents().intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL) {
+            return;
+        }
+    }
+}

@@ -31,12 +31,26 @@ pub fn main() -> ExitCode {
     let (io, result) = if inner {
         (Io::new(false), run_process(&Inner::parse()))
     } else {
-        let swb = Swb::parse();
+        let swb = match Swb::try_parse() {
+            Ok(swb) => swb,
+            Err(error) => return usage(&error),
+        };
         let io = Io::new(swb.json);
         let result = run(swb, &io);
         (io, result)
     };
     ExitCode::from(result.unwrap_or_else(|failure| io.fail(&failure)))
+}
+
+/// Help and version are no errors. Scripts of `swb bus` know only 0 and 1.
+fn usage(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    let bus = std::env::args().nth(1).is_some_and(|first| first == "bus");
+    match error.exit_code() {
+        0 => ExitCode::SUCCESS,
+        _ if bus => ExitCode::from(exit_code::FAILURE),
+        _ => ExitCode::from(exit_code::USAGE),
+    }
 }
 
 fn run_process(inner: &Inner) -> Result<u8, Failure> {
@@ -55,6 +69,9 @@ fn run(swb: Swb, io: &Io) -> Result<u8, Failure> {
         _ => {}
     }
     io.settle(set)?;
+    if let Command::Bus(command) = swb.command {
+        return commands::bus::run(*command, set, io);
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -69,7 +86,7 @@ fn run(swb: Swb, io: &Io) -> Result<u8, Failure> {
             Command::Events(args) => commands::events::run(args, io).await,
             Command::Config(args) => commands::config::run(&args, set, io),
             Command::Doctor => commands::doctor::run(set, io).await,
-            Command::Completion(_) | Command::Man(_) | Command::Schema(_) => {
+            Command::Bus(_) | Command::Completion(_) | Command::Man(_) | Command::Schema(_) => {
                 unreachable!("handled before the runtime started")
             }
         }

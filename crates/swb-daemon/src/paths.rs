@@ -7,6 +7,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use crate::config::Config;
+
 /// The longest path of a socket, and room for the longest name in the folder (`sess_<ULID>.host.sock`).
 const SOCKET_PATH_BYTES: usize = 107;
 const SOCKET_NAME_BYTES: usize = 48;
@@ -99,6 +101,14 @@ impl Paths {
     /// The numbers of events.
     pub fn sequence_file(&self) -> PathBuf {
         self.state.join("sequence")
+    }
+
+    /// The folder that the projects of message buses lie in.
+    pub fn message_root(&self, config: &Config) -> PathBuf {
+        match config.messages.root.as_str() {
+            "" => self.data.join("projects"),
+            root => PathBuf::from(root),
+        }
     }
 
     /// The daemon's diagnostics.

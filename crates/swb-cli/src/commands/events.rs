@@ -8,10 +8,7 @@ use crate::args::EventsArgs;
 use crate::connect::connect;
 use crate::exit_code;
 use crate::failure::Failure;
-use crate::io::{DIM, Io, NAME, WARN};
-
-/// How often a follower looks whether anybody still reads.
-const READER_CHECK: std::time::Duration = std::time::Duration::from_millis(200);
+use crate::io::{DIM, Io, NAME, WARN, wait_for_reader_to_go};
 
 pub(crate) async fn run(args: EventsArgs, io: &Io) -> Result<u8, Failure> {
     let globs = args.topic.into_iter().map(TopicGlob::try_from).collect::<Result<Vec<_>, _>>();
@@ -52,10 +49,15 @@ async fn follow(
     io: &Io,
 ) -> Result<(), Failure> {
     let mut stream = handle.subscribe(topics, after).await?;
+    let (gone, mut reader_gone) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        wait_for_reader_to_go();
+        let _ = gone.send(());
+    });
     loop {
         let delivery = tokio::select! {
             delivery = stream.next() => delivery,
-            () = reader_gone() => return Ok(()),
+            _ = &mut reader_gone => return Ok(()),
         };
         match delivery {
             Some(delivery) => print(&delivery.to_envelope(std::time::SystemTime::now()), io)?,
@@ -75,20 +77,4 @@ fn print(event: &EventEnvelope, io: &Io) -> Result<(), Failure> {
     let style = if event.topic.as_str() == topic::GAP { WARN } else { NAME };
     let topic = &event.topic;
     io.line(format!("{DIM}{:>6}  {time}{DIM:#}  {style}{topic}{style:#}  {}", event.seq, event.payload))
-}
-
-/// Returns when nobody reads standard output any more (`swb events --follow | head`): without a new event there is no
-/// write that would notice.
-async fn reader_gone() {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    loop {
-        let stdout = std::io::stdout();
-        let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        if poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
-        {
-            return;
-        }
-        tokio::time::sleep(READER_CHECK).await;
-    }
 }

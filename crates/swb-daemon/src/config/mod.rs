@@ -21,6 +21,8 @@ pub struct Config {
     pub daemon: DaemonConfig,
     /// Diagnostics of the daemon.
     pub log: LogConfig,
+    /// Message buses.
+    pub messages: MessagesConfig,
     /// The commands.
     pub cli: CliConfig,
 }
@@ -88,6 +90,14 @@ impl Default for LogConfig {
     fn default() -> Self {
         LogConfig { level: "info".to_owned(), max_bytes: 8 * 1024 * 1024, keep: 4 }
     }
+}
+
+/// Message buses.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct MessagesConfig {
+    /// The folder that projects lie in; empty for the usual place among the user's data.
+    pub root: String,
 }
 
 /// The commands.
