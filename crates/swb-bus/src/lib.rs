@@ -12,7 +12,8 @@
 //!
 //! Invariants: a request gets exactly one answer or one [`BusCallError`]; nobody waits after [`Bus::shutdown`]; a panic
 //! in a handler costs its caller one error; dropping the future of a request cancels the work behind it.
-//! Proof: `tests/bus.rs` (each weakness of the incumbent bus by name), `tests/topics.rs`, `tests/socket.rs`.
+//! Proof: `tests/` by noun; `tests/bus.rs` and `tests/cancel.rs` take the weaknesses of the incumbent bus one by one, and
+//! `tests/contract.rs` holds every handle to the same facts, inside the process and across the socket.
 
 mod call;
 mod cancel;

@@ -102,8 +102,10 @@ impl SequenceFile {
         let newest = slots.into_iter().max_by_key(|slot| slot.generation);
         let resume = match &newest {
             Some(slot) => resume_from(&slot.reservation),
-            None if length == 0 => Resume::default(),
-            None => Resume { last_seq: now_ms, skipped_from: Some(1), topic_floor: now_ms, ..Resume::default() },
+            None if is_blank(&file, length) => Resume::default(),
+            None => {
+                Resume { last_seq: now_ms, skipped_from: Some(1), topic_floor: now_ms, ..Resume::default() }
+            }
         };
         if length < 2 * SLOT_BYTES {
             // Not every file system can allocate ahead; then a full disk is met at the first write instead.
@@ -136,6 +138,15 @@ impl SequenceFile {
     fn failed(&self, kind: SequenceErrorKind) -> SequenceError {
         SequenceError { path: self.path.clone(), kind }
     }
+}
+
+/// Nothing was ever written: a new file, or one whose maker died right after allocating it.
+fn is_blank(file: &File, length: u64) -> bool {
+    let mut frame = [0; FRAME_BYTES];
+    length == 0
+        || [0, SLOT_BYTES]
+            .iter()
+            .all(|at| file.read_exact_at(&mut frame, *at).is_ok() && frame == [0; FRAME_BYTES])
 }
 
 fn resume_from(reservation: &Reservation) -> Resume {
@@ -183,6 +194,13 @@ mod tests {
     #[test]
     fn a_new_file_starts_at_the_beginning() {
         let dir = tempfile::tempdir().unwrap();
+        assert_eq!(open(&dir.path().join("seq")).1, Resume::default());
+    }
+
+    #[test]
+    fn a_file_whose_maker_died_before_its_first_write_is_new() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(open(&dir.path().join("seq")));
         assert_eq!(open(&dir.path().join("seq")).1, Resume::default());
     }
 

@@ -28,14 +28,12 @@ pub enum InvalidId {
 
 /// Checks the grammar every id shares: `[A-Za-z0-9._-]{1,80}`.
 pub fn check(text: &str) -> Result<(), InvalidId> {
-    if text.trim().is_empty() {
-        Err(InvalidId::Blank)
-    } else if text.len() > MAX_ID_BYTES {
-        Err(InvalidId::TooLong)
-    } else if !text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-')) {
-        Err(InvalidId::BadByte)
-    } else {
-        Ok(())
+    let good_bytes = text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'));
+    match text.len() {
+        1..=MAX_ID_BYTES if good_bytes => Ok(()),
+        _ if text.trim().is_empty() => Err(InvalidId::Blank),
+        1..=MAX_ID_BYTES => Err(InvalidId::BadByte),
+        _ => Err(InvalidId::TooLong),
     }
 }
 

@@ -9,7 +9,7 @@
 //! The order of the checks is that of the incumbent's validator. Nothing here panics, whatever the bytes (property test).
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use memchr::memmem::Finder;
 use serde::de::{self, IgnoredAny};
@@ -44,7 +44,7 @@ pub struct Call<'a> {
     /// The bare parameters.
     pub params: Option<&'a RawValue>,
     /// What the line says about its context.
-    pub meta: Option<Box<Meta>>,
+    pub meta: Option<Arc<Meta>>,
 }
 
 /// A line that is not one, and the answer to it.
@@ -100,12 +100,67 @@ struct Fields<'a> {
     correlation_id: Option<&'a RawValue>,
 }
 
+/// The context of the last envelope of a connection. A client says who acts, and where, with every command, and it is
+/// nearly always the same; as long as its text is, it is neither checked nor built again.
+#[derive(Debug, Default)]
+pub struct LastContext {
+    /// Its fields as they stood on the wire, each followed by a NUL, which JSON text never holds.
+    text: String,
+    meta: Option<Arc<Meta>>,
+}
+
+impl LastContext {
+    /// A longer context is not worth its place.
+    const MAX_BYTES: usize = 1024;
+
+    fn recall(&self, fields: &Fields<'_>) -> Option<Arc<Meta>> {
+        let meta = self.meta.as_ref()?;
+        let mut rest = self.text.as_str();
+        for raw in fields.context() {
+            rest = rest.strip_prefix(raw)?.strip_prefix('\0')?;
+        }
+        Some(Arc::clone(meta))
+    }
+
+    fn keep(&mut self, fields: &Fields<'_>, meta: Meta) -> Arc<Meta> {
+        let meta = Arc::new(meta);
+        self.meta = None;
+        if fields.context().into_iter().map(str::len).sum::<usize>() <= Self::MAX_BYTES {
+            self.text.clear();
+            self.text.extend(fields.context().into_iter().flat_map(|raw| [raw, "\0"]));
+            self.meta = Some(Arc::clone(&meta));
+        }
+        meta
+    }
+}
+
+impl<'a> Fields<'a> {
+    /// What the context of an envelope is made of.
+    fn context(&self) -> [&'a str; 7] {
+        [
+            self.actor,
+            self.workspace_id,
+            self.lane_id,
+            self.session_id,
+            self.terminal_id,
+            self.envelope_id,
+            self.correlation_id,
+        ]
+        .map(|raw| raw.map_or("", RawValue::get))
+    }
+}
+
 fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
     <&'a RawValue>::deserialize(deserializer).map(Some)
 }
 
 /// Judges one line (without its newline).
 pub fn read(line: &[u8]) -> Result<Call<'_>, Rejection> {
+    read_after(&mut LastContext::default(), line)
+}
+
+/// The same for a line of a connection, whose earlier lines left `last` behind.
+pub fn read_after<'a>(last: &mut LastContext, line: &'a [u8]) -> Result<Call<'a>, Rejection> {
     let text = std::str::from_utf8(line)
         .map_err(|_| no_dialect(BusError::new(ERR_PARSE, "the line is not UTF-8").because("INVALID_UTF8")))?;
     // Looked at first, because a derived struct would also take an array for its fields in order.
@@ -120,7 +175,7 @@ pub fn read(line: &[u8]) -> Result<Call<'_>, Rejection> {
     })?;
     match (fields.jsonrpc, fields.r#type) {
         (Some(version), _) => json_rpc(version, &fields),
-        (None, Some(kind)) => envelope(kind, &fields),
+        (None, Some(kind)) => envelope(kind, &fields, last),
         (None, None) => Err(no_dialect(
             invalid("the line has neither \"jsonrpc\" nor \"type\"").because("MALFORMED_ENVELOPE"),
         )),
@@ -195,11 +250,11 @@ fn json_rpc<'a>(version: &RawValue, fields: &Fields<'a>) -> Result<Call<'a>, Rej
 }
 
 /// The `_meta` of JSON-RPC parameters. Looked for as bytes first: most calls have none, and a second parse costs.
-fn meta_of_params(params: &RawValue) -> Result<Option<Box<Meta>>, BusError> {
+fn meta_of_params(params: &RawValue) -> Result<Option<Arc<Meta>>, BusError> {
     #[derive(Deserialize)]
     struct WithMeta {
         #[serde(default)]
-        _meta: Option<Box<Meta>>,
+        _meta: Option<Meta>,
     }
     // Built once: making a searcher costs more than a short line's search.
     static META: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"_meta\""));
@@ -207,7 +262,7 @@ fn meta_of_params(params: &RawValue) -> Result<Option<Box<Meta>>, BusError> {
         return Ok(None);
     }
     match serde_json::from_str::<WithMeta>(params.get()) {
-        Ok(params) => Ok(params._meta),
+        Ok(params) => Ok(params._meta.map(Arc::new)),
         Err(error) => {
             let message = format!("\"_meta\" is not a context: {error}");
             Err(BusError::new(ERR_INVALID_PARAMS, message).because("MISSING_CONTEXT_ID"))
@@ -215,7 +270,7 @@ fn meta_of_params(params: &RawValue) -> Result<Option<Box<Meta>>, BusError> {
     }
 }
 
-fn envelope<'a>(kind: &RawValue, fields: &Fields<'a>) -> Result<Call<'a>, Rejection> {
+fn envelope<'a>(kind: &RawValue, fields: &Fields<'a>, last: &mut LastContext) -> Result<Call<'a>, Rejection> {
     let id = fields.id.map(RawValue::get).filter(|raw| raw.starts_with('"') && is_wire_id(raw));
     let reject = |error| Err(Rejection { dialect: Dialect::Envelope, id: id.map(str::to_owned), error });
     let kind = text_of(kind);
@@ -240,8 +295,9 @@ fn envelope<'a>(kind: &RawValue, fields: &Fields<'a>) -> Result<Call<'a>, Reject
         let error = invalid("\"ts\" must be an RFC 3339 timestamp with a zone").because("INVALID_TIMESTAMP");
         return reject(error.with("field", "ts").with("value", shown));
     }
-    let mut meta = match context(fields) {
-        Ok(meta) => meta,
+    let known = last.recall(fields);
+    let ids = match known.as_ref().map_or_else(|| context(fields), |_| Ok(Meta::default())) {
+        Ok(ids) => ids,
         Err(error) => return reject(error),
     };
     if !is_command {
@@ -259,23 +315,26 @@ fn envelope<'a>(kind: &RawValue, fields: &Fields<'a>) -> Result<Call<'a>, Reject
     if let Err(error) = within_limit(payload) {
         return reject(error);
     }
-    match fields
-        .actor
-        .filter(|raw| raw.get().starts_with('{'))
-        .map(|raw| serde_json::from_str::<Actor>(raw.get()))
-    {
-        Some(Ok(actor)) => meta.actor = Some(actor),
-        None => return reject(missing("actor")),
-        Some(Err(error)) => {
-            let error = invalid(&format!("\"actor\" must be an object with kind and id: {error}"));
-            return reject(error.because("MISSING_REQUIRED_FIELD").with("field", "actor"));
-        }
-    }
+    let meta =
+        match known.map_or_else(|| Ok(last.keep(fields, Meta { actor: Some(actor(fields)?), ..ids })), Ok) {
+            Ok(meta) => meta,
+            Err(error) => return reject(error),
+        };
     if meta.workspace_id.is_none() && !method::workspace_is_optional(&method) {
         let error = invalid(&format!("{} needs a workspace_id", method::dotted(&method)));
         return reject(error.because("MISSING_CONTEXT_ID").with("field", "workspace_id"));
     }
-    Ok(Call { dialect: Dialect::Envelope, id, method, params: Some(payload), meta: Some(Box::new(meta)) })
+    Ok(Call { dialect: Dialect::Envelope, id, method, params: Some(payload), meta: Some(meta) })
+}
+
+fn actor(fields: &Fields<'_>) -> Result<Actor, BusError> {
+    let Some(raw) = fields.actor.filter(|raw| raw.get().starts_with('{')) else {
+        return Err(missing("actor"));
+    };
+    serde_json::from_str(raw.get()).map_err(|error| {
+        let error = invalid(&format!("\"actor\" must be an object with kind and id: {error}"));
+        error.because("MISSING_REQUIRED_FIELD").with("field", "actor")
+    })
 }
 
 /// The ids around an envelope: absent or null is fine, blank or of another type is not.

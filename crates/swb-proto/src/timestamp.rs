@@ -25,7 +25,7 @@ pub struct InvalidTimestamp;
 impl Timestamp {
     /// The stamp of a system time, in UTC with milliseconds. Times before 1970 are clamped to it.
     pub fn from_system_time(time: SystemTime) -> Self {
-        Timestamp(millis_ascii(time).map(char::from).iter().collect())
+        Timestamp(std::str::from_utf8(&millis_ascii(time)).unwrap_or_default().to_owned())
     }
 
     /// The text as it stands on the wire.

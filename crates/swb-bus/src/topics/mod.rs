@@ -20,7 +20,7 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use swb_journal::sequence::{Reservation, Resume, SequenceError, SequenceFile};
+use swb_journal::sequence::{Resume, SequenceError, SequenceFile};
 use swb_proto::events::ReadResponse;
 use swb_proto::{Actor, EventEnvelope, Meta, Topic, TopicGlob};
 
@@ -102,14 +102,7 @@ impl Topics {
         path: &Path,
         clock: Clock,
     ) -> Result<Arc<Self>, SequenceError> {
-        let (mut file, resume) = SequenceFile::open(path, ring::unix_millis(clock()))?;
-        if resume == Resume::default() {
-            // A new file says "nothing used yet" from the start: after a crash before the first event, allocated but
-            // empty slots would look like a ruined file, and numbers would go on from the clock.
-            if let Err(error) = file.reserve(Reservation::default()) {
-                tracing::warn!(%error, "the beginning of the sequence numbers was not kept");
-            }
-        }
+        let (file, resume) = SequenceFile::open(path, ring::unix_millis(clock()))?;
         Ok(Self::new(retention, Some(file), resume, clock))
     }
 

@@ -1,7 +1,7 @@
 //! One client of the control socket: one task, bounded buffers, replies in any order.
 //!
 //! The task reads as much as there is, answers every line whose handler replies at once into one output buffer, and
-//! writes that buffer in large pieces; so a burst of requests costs a few system calls, not two each. Work that takes time
+//! writes that buffer with one call; so a burst of requests costs two system calls, not two each. Work that takes time
 //! stays in [`PendingCalls`] and is answered when it is done. Events are fetched only while the peer keeps reading; a
 //! peer that does not is overtaken by the ring and gets a gap, and nobody else notices.
 //!
@@ -18,11 +18,11 @@ use swb_proto::control::HelloParams;
 use swb_proto::error::{ERR_INVALID_PARAMS, ERR_METHOD_NOT_FOUND, ERR_OVERLOADED};
 use swb_proto::events::{self, EventsBody, SubscribeParams, SubscribeResponse};
 use swb_proto::id::SubscriptionId;
-use swb_proto::line::{self, Call, Dialect, Rejection};
+use swb_proto::line::{self, Call, Dialect, LastContext, Rejection};
 use swb_proto::{BusError, BusPayload, BusResult, Meta, method, reply};
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
-use tokio::net::unix::{ReadHalf, WriteHalf};
+use tokio::net::unix::ReadHalf;
 use tokio::sync::watch;
 
 use super::line_buffer::{Line, LineBuffer};
@@ -37,9 +37,6 @@ use crate::handle::cursor_ahead;
 use crate::topics::Subscription;
 
 const READ_BYTES: usize = 16 * 1024;
-/// Answers of a burst are written in pieces of this size, so that the peer works on the first while we make the rest:
-/// in lockstep each side would sleep while the other works, and waking a core costs more than a write.
-const EARLY_WRITE: usize = 2 * 1024;
 /// How long a closing connection waits for a peer that does not read.
 const LAST_WRITE: Duration = Duration::from_secs(1);
 /// How often a half-closed peer is looked at.
@@ -52,6 +49,9 @@ pub(super) struct Connection {
     context: Meta,
     /// The caller of every line that brings no context of its own.
     caller: Arc<Caller>,
+    last_context: LastContext,
+    /// What became of the last context that a line brought along.
+    last_caller: Option<(Arc<Meta>, Arc<Caller>)>,
     out: Outgoing,
     pending: PendingCalls,
     subscriptions: Vec<OpenSubscription>,
@@ -82,6 +82,8 @@ impl Connection {
             limits,
             context: Meta::default(),
             caller,
+            last_context: LastContext::default(),
+            last_caller: None,
             out: Outgoing::default(),
             pending: PendingCalls::default(),
             subscriptions: Vec::new(),
@@ -97,8 +99,8 @@ impl Connection {
         let mut lines = LineBuffer::new(self.limits.line_bytes);
         let (mut finished, mut stop) = (false, *stopping.borrow());
         loop {
+            let all_taken = self.take_lines(&mut lines);
             let (mut reader, mut writer) = stream.split();
-            let all_taken = self.take_lines(&mut lines, &writer);
             self.out.try_write(&writer);
             let all_sent = finished && all_taken && self.out.is_empty();
             if (stop || all_sent) && self.pending.len() == 0 {
@@ -109,8 +111,8 @@ impl Connection {
             let may_read = has_room && all_taken && !finished && !stop;
             let (out, pending, subscriptions) = (&mut self.out, &mut self.pending, &mut self.subscriptions);
             let may_fetch = !out.is_full();
+            // Not biased: a client that never stops asking must not starve its own slow answers and events.
             let woken = tokio::select! {
-                biased;
                 read = read_some(&mut reader, &mut lines), if may_read => Woken::Read(read),
                 answer = poll_fn(|cx| pending.poll_answer(cx)) => Woken::Answered(answer),
                 () = out.write_some(&mut writer), if !out.is_empty() => Woken::GoOn,
@@ -159,11 +161,11 @@ impl Connection {
     }
 
     /// Serves the lines that have come in, as long as there is room for their answers. True if it served them all.
-    fn take_lines(&mut self, lines: &mut LineBuffer, writer: &WriteHalf<'_>) -> bool {
+    fn take_lines(&mut self, lines: &mut LineBuffer) -> bool {
         while self.has_room() {
             let judged = match lines.next() {
                 None => return true,
-                Some(Line::Whole(bytes)) => line::read(bytes),
+                Some(Line::Whole(bytes)) => line::read_after(&mut self.last_context, bytes),
                 Some(Line::Oversized(head)) => Err(line::oversized(head, self.limits.line_bytes)),
             };
             match judged {
@@ -173,9 +175,6 @@ impl Connection {
                     self.write_answer(dialect, id.as_deref(), &Meta::default(), &Err(error));
                 }
             }
-            if self.out.len() >= EARLY_WRITE {
-                self.out.try_write(writer);
-            }
         }
         false
     }
@@ -184,7 +183,7 @@ impl Connection {
         let Call { dialect, id, method, params, meta } = call;
         let caller = match meta {
             None => Arc::clone(&self.caller),
-            Some(meta) => Arc::new(Caller::new(meta.or(&self.context))),
+            Some(meta) => self.caller_with(meta),
         };
         if let Some(id) = id.filter(|id| self.pending.contains(id)) {
             return self.write_answer(dialect, Some(id), caller.meta(), &Err(duplicate_id(&id)));
@@ -232,12 +231,25 @@ impl Connection {
         }
     }
 
+    /// The caller of a line with a context. Shared by a run of lines with the same one.
+    fn caller_with(&mut self, meta: Arc<Meta>) -> Arc<Caller> {
+        match &self.last_caller {
+            Some((known, caller)) if Arc::ptr_eq(known, &meta) => Arc::clone(caller),
+            _ => {
+                let caller = Arc::new(Caller::new(Meta::clone(&meta).or(&self.context)));
+                self.last_caller = Some((meta, Arc::clone(&caller)));
+                caller
+            }
+        }
+    }
+
     fn introduce(&mut self, hello: HelloParams, caller: &Caller) {
         tracing::debug!(client = ?hello.client, "hello");
         // The correlation of the greeting is not that of everything after it.
         let said = Meta { correlation_id: None, timeout_ms: None, ..caller.meta().clone() };
         self.context = hello.context.or(&said);
         self.caller = Arc::new(Caller::new(self.context.clone()));
+        self.last_caller = None;
     }
 
     fn subscribe(&mut self, dialect: Dialect, params: SubscribeParams) -> BusResult {

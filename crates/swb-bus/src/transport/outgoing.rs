@@ -32,13 +32,8 @@ impl Outgoing {
         self.written == self.bytes.len()
     }
 
-    /// How many bytes wait.
-    pub(super) fn len(&self) -> usize {
-        self.bytes.len() - self.written
-    }
-
     pub(super) fn is_full(&self) -> bool {
-        self.len() > HIGH_WATER
+        self.bytes.len() - self.written > HIGH_WATER
     }
 
     /// Waits until something can be written, and writes it. Cancel safe: a byte is either in the kernel or still here.

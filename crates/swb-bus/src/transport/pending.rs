@@ -6,10 +6,10 @@ use std::task::{Context, Poll};
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
-use swb_proto::BusResult;
-use swb_proto::error::ERR_HANDLER;
+use swb_proto::error::{ERR_HANDLER, ERR_SHUTTING_DOWN};
 use swb_proto::id::CorrelationId;
 use swb_proto::line::Dialect;
+use swb_proto::{BusError, BusResult};
 
 use crate::call::PendingCall;
 use crate::cancel::{CancelSignal, StopReason};
@@ -71,13 +71,24 @@ impl PendingCalls {
     }
 }
 
+const REPLY_DROPPED: &str = "REPLY_DROPPED";
+const NOT_SENT: &str = "NOT_SENT";
+
 /// A call that got no answer, as the error its client is told.
-pub(super) fn unanswered(error: BusCallError) -> swb_proto::BusError {
+pub(super) fn unanswered(error: BusCallError) -> BusError {
     match error {
-        BusCallError::Send => StopReason::ShuttingDown.to_error(),
+        BusCallError::Send => StopReason::ShuttingDown.to_error().because(NOT_SENT),
         BusCallError::Recv | BusCallError::Full => {
-            swb_proto::BusError::new(ERR_HANDLER, "the handler ended without an answer")
-                .because("REPLY_DROPPED")
+            BusError::new(ERR_HANDLER, "the handler ended without an answer").because(REPLY_DROPPED)
         }
+    }
+}
+
+/// The other way round: what the caller in the daemon's place would have got.
+pub(super) fn call_error(error: &BusError) -> Option<BusCallError> {
+    match (error.code, error.reason()) {
+        (ERR_SHUTTING_DOWN, NOT_SENT) => Some(BusCallError::Send),
+        (ERR_HANDLER, REPLY_DROPPED) => Some(BusCallError::Recv),
+        _ => None,
     }
 }

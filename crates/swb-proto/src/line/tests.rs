@@ -26,9 +26,41 @@ fn the_seeds_command_is_a_call() {
         (Dialect::Envelope, Some("\"req_1\""), "session/create")
     );
     let meta = call.meta.unwrap();
-    assert_eq!(meta.actor.unwrap().id.as_str(), "user_local");
-    assert_eq!(meta.workspace_id.unwrap().as_str(), "ws_123");
+    assert_eq!(meta.actor.as_ref().unwrap().id.as_str(), "user_local");
+    assert_eq!(meta.workspace_id.as_ref().unwrap().as_str(), "ws_123");
     assert_eq!(call.params.unwrap().get(), r#"{"project_id":"proj_123"}"#);
+}
+
+#[test]
+fn a_remembered_context_changes_no_judgement() {
+    let huge = format!(r#"{{"kind":"user","id":"a","note":"{}"}}"#, "x".repeat(2000));
+    let lines = [
+        COMMAND.to_owned(),
+        COMMAND.to_owned(),
+        command_with("lane_id", Some(r#""ws_123""#)),
+        command_with("session_id", Some(r#""ws_123""#)),
+        command_with("actor", Some(r#"{"kind":"agent","id":"ada"}"#)),
+        command_with("actor", Some(r#"{"kind":""}"#)),
+        command_with("actor", Some(&huge)),
+        command_with("actor", Some(&huge)),
+        command_with("workspace_id", None),
+        command_with("workspace_id", Some(r#""""#)),
+        command_with("correlation_id", Some(r#""cor_1""#)),
+        command_with("envelope_id", Some(r#""a/b""#)),
+        COMMAND.to_owned(),
+    ];
+    // Every line after every other, so that each is judged with each other's context in memory.
+    for (first, second) in lines.iter().flat_map(|first| lines.iter().map(move |second| (first, second))) {
+        let mut last = LastContext::default();
+        for line in [first, second, second] {
+            let (alone, after) = (read(line.as_bytes()), read_after(&mut last, line.as_bytes()));
+            let meta = |judged: Result<Call<'_>, Rejection>| judged.map(|call| call.meta);
+            assert_eq!(meta(after), meta(alone), "{line} after {first}");
+        }
+    }
+    let mut last = LastContext::default();
+    let mut meta = || read_after(&mut last, COMMAND.as_bytes()).unwrap().meta.unwrap();
+    assert!(Arc::ptr_eq(&meta(), &meta()), "it is not built twice");
 }
 
 #[test]
@@ -172,7 +204,8 @@ fn a_payload_at_the_limit_passes_and_one_byte_more_does_not() {
 fn the_context_of_a_json_rpc_call_stands_in_meta() {
     let call = read(br#"{"jsonrpc":"2.0","id":1,"method":"agents","params":{"_meta":{"workspace_id":"ws_1","actor":{"kind":"agent","id":"ada"},"progressToken":4}}}"#).unwrap();
     let meta = call.meta.unwrap();
-    assert_eq!((meta.workspace_id.unwrap().as_str(), meta.actor.unwrap().kind.as_str()), ("ws_1", "agent"));
+    assert_eq!(meta.workspace_id.as_ref().unwrap().as_str(), "ws_1");
+    assert_eq!(meta.actor.as_ref().unwrap().kind.as_str(), "agent");
     let bad =
         rejected(r#"{"jsonrpc":"2.0","id":1,"method":"agents","params":{"_meta":{"workspace_id":""}}}"#);
     assert_eq!(bad.error.reason(), "MISSING_CONTEXT_ID");

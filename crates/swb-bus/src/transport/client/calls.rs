@@ -1,6 +1,6 @@
 //! Calls that wait for their reply.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -21,10 +21,16 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    pub(super) fn add(&mut self, id: Uuid) -> oneshot::Receiver<Reply> {
-        let (sender, receiver) = oneshot::channel();
-        self.waiting.insert(id, sender);
-        receiver
+    /// Where the reply will come; `None` if one under this id is awaited already.
+    pub(super) fn add(&mut self, id: Uuid) -> Option<oneshot::Receiver<Reply>> {
+        match self.waiting.entry(id) {
+            hash_map::Entry::Occupied(_) => None,
+            hash_map::Entry::Vacant(free) => {
+                let (sender, receiver) = oneshot::channel();
+                free.insert(sender);
+                Some(receiver)
+            }
+        }
     }
 
     pub(super) fn take(&mut self, id: Uuid) -> Option<oneshot::Sender<Reply>> {
@@ -70,7 +76,7 @@ impl Registered<'_> {
 impl Drop for Registered<'_> {
     fn drop(&mut self) {
         if !self.answered && self.link.lock().calls.take(self.id).is_some() {
-            let _ = self.link.notify(None, "$/cancel", &BusPayload::CancelRequest { id: self.id });
+            self.link.send(None, "$/cancel", &BusPayload::CancelRequest { id: self.id });
         }
     }
 }

@@ -27,10 +27,12 @@ use uuid::Uuid;
 
 pub use subscription::RemoteSubscription;
 
+use crate::cancel::StopReason;
 use crate::context::Caller;
 use crate::handle::CallError;
 use crate::message::BusCallError;
 use crate::request_id;
+use crate::transport::pending;
 use calls::{Calls, Registered};
 use subscription::Subscriptions;
 
@@ -85,7 +87,7 @@ struct Link {
     outgoing: Notify,
     /// The buffer has room again.
     room: Notify,
-    /// False while the connection is being made again.
+    /// Follows [`Shared::up`], for those who wait.
     connected: watch::Sender<bool>,
     /// Nobody holds a handle any more.
     abandoned: AtomicBool,
@@ -93,6 +95,9 @@ struct Link {
 
 #[derive(Debug, Default)]
 struct Shared {
+    /// False while the connection is being made again. Lines are queued only while it is true: the first line of every
+    /// connection is the greeting, and a call that is not failed by the end of one must not wait for the next.
+    up: bool,
     out: Vec<u8>,
     calls: Calls,
     subscriptions: Subscriptions,
@@ -106,7 +111,7 @@ impl RemoteBus {
         let link = Arc::new(Link {
             socket: socket.clone(),
             context,
-            shared: Mutex::default(),
+            shared: Mutex::new(Shared { up: true, ..Shared::default() }),
             outgoing: Notify::new(),
             room: Notify::new(),
             connected: watch::Sender::new(true),
@@ -130,12 +135,17 @@ impl RemoteBus {
         method: &str,
         payload: &BusPayload,
     ) -> Result<BusResult, BusCallError> {
+        // Without words for its answer there is no point in asking.
+        let Some(spec) = method::lookup(method) else { return Ok(Err(crate::dispatch::not_found(method))) };
         let result = self.request_raw(caller, id, method, |out| payload.write_bare(out)).await?;
-        Ok(result.and_then(|result| match method::lookup(method) {
-            Some(spec) => spec.decode_result(&result),
-            // The daemon answered a method that this program has no words for.
-            None => Err(crate::dispatch::not_found(method)),
-        }))
+        match result {
+            Ok(result) => Ok(spec.decode_result(&result)),
+            // Where the bus is must make no difference to how a call fails.
+            Err(error) => match pending::call_error(&error) {
+                Some(unanswered) => Err(unanswered),
+                None => Ok(Err(error)),
+            },
+        }
     }
 
     /// A request whose parameters and result stay JSON.
@@ -146,20 +156,46 @@ impl RemoteBus {
         method: &str,
         write_params: impl FnOnce(&mut Vec<u8>),
     ) -> Result<Result<Box<RawValue>, BusError>, BusCallError> {
-        let id = id.unwrap_or_else(request_id::next);
-        self.0.wait_for_room().await?;
+        self.request_then(caller, id, method, write_params, |_, _| {}).await
+    }
+
+    /// The same; `queued` is called together with the queueing of the line, before any answer can come.
+    async fn request_then(
+        &self,
+        caller: Option<&Caller>,
+        id: Option<Uuid>,
+        method: &str,
+        write_params: impl FnOnce(&mut Vec<u8>),
+        queued: impl FnOnce(&mut Shared, Uuid),
+    ) -> Result<Result<Box<RawValue>, BusError>, BusCallError> {
         let link = &self.0;
-        let (reply, waking) = {
+        let id = id.unwrap_or_else(request_id::next);
+        let timeout_ms = caller.and_then(|caller| caller.meta().timeout_ms);
+        let (reply, waking) = loop {
+            match timeout_ms.map(Duration::from_millis) {
+                None => link.wait_for_room().await?,
+                Some(patience) => match tokio::time::timeout(patience, link.wait_for_room()).await {
+                    Ok(room) => room?,
+                    Err(_) => return Ok(Err(StopReason::TimedOut.to_error())),
+                },
+            }
             let mut shared = link.lock();
+            if !shared.up {
+                continue;
+            }
+            let Some(reply) = shared.calls.add(id) else {
+                return Ok(Err(crate::dispatch::duplicate_id(&id)));
+            };
             let waking = shared.out.is_empty();
             write_request(&mut shared.out, Some(id), method, caller, write_params);
-            (shared.calls.add(id), waking)
+            queued(&mut shared, id);
+            break (reply, waking);
         };
         if waking {
             link.outgoing.notify_one();
         }
         let registered = Registered { link, id, answered: false };
-        registered.answer(reply, caller.and_then(|caller| caller.meta().timeout_ms)).await
+        registered.answer(reply, timeout_ms).await
     }
 
     pub(crate) fn notify(
@@ -176,13 +212,15 @@ impl RemoteBus {
         topics: Vec<TopicGlob>,
         after: Option<u64>,
     ) -> Result<RemoteSubscription, CallError> {
-        let params = SubscribeParams { topics: topics.clone(), after };
-        // The reply is turned into a subscription by the task that reads it, before it reads the first event.
-        let id = request_id::next();
-        let key = this.0.lock().subscriptions.expect(topics, id);
+        let params = BusPayload::from(SubscribeParams { topics: topics.clone(), after });
+        let key = this.0.lock().subscriptions.add(topics);
         let subscription = RemoteSubscription::new(Arc::clone(this), key);
-        let payload = this.request(None, Some(id), "events/subscribe", &params.into()).await??;
-        let opened = SubscribeResponse::try_from(payload).map_err(|other| CallError::Type(other.kind()))?;
+        // The reply is turned into a subscription by the task that reads it, before it reads the first event.
+        let expect = |shared: &mut Shared, id| shared.subscriptions.expect(key, id);
+        let write = |out: &mut Vec<u8>| params.write_bare(out);
+        let result = this.request_then(None, None, "events/subscribe", write, expect).await??;
+        let opened: SubscribeResponse =
+            serde_json::from_str(result.get()).map_err(|_| CallError::Type("result"))?;
         Ok(subscription.starting_at(opened.after))
     }
 }
@@ -194,10 +232,10 @@ impl Link {
         method: &str,
         payload: &BusPayload,
     ) -> Result<(), BusCallError> {
-        if !*self.connected.borrow() {
+        let mut shared = self.lock();
+        if !shared.up {
             return Err(BusCallError::Send);
         }
-        let mut shared = self.lock();
         if shared.out.len() > MAX_QUEUED {
             return Err(BusCallError::Full);
         }
@@ -207,14 +245,20 @@ impl Link {
         Ok(())
     }
 
-    /// Queues a request whose reply nobody waits for, whatever the buffer holds: the connection's own housekeeping.
-    fn send(&self, id: Uuid, method: &str, payload: &BusPayload) {
-        write_request(&mut self.lock().out, Some(id), method, None, |out| payload.write_bare(out));
-        self.outgoing.notify_one();
+    /// Queues a line whose reply nobody waits for, whatever the buffer holds: the connection's own housekeeping. On a
+    /// connection that is gone there is nothing to keep.
+    fn send(&self, id: Option<Uuid>, method: &str, payload: &BusPayload) {
+        let mut shared = self.lock();
+        if shared.up {
+            write_request(&mut shared.out, id, method, None, |out| payload.write_bare(out));
+            drop(shared);
+            self.outgoing.notify_one();
+        }
     }
 
     fn unsubscribe(&self, id: SubscriptionId) {
-        self.send(request_id::next(), "events/unsubscribe", &UnsubscribeParams { subscription: id }.into());
+        let payload = UnsubscribeParams { subscription: id }.into();
+        self.send(Some(request_id::next()), "events/unsubscribe", &payload);
     }
 
     /// Waits until lines can be queued: connected, and the buffer not too full.

@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use uuid::Uuid;
 
-use super::{ConnectErrorKind, Link};
+use super::{ConnectErrorKind, Link, write_request};
 use crate::request_id;
 use crate::topics::Delivery;
 use crate::transport::line_buffer::{Line, LineBuffer};
@@ -35,13 +35,14 @@ pub(super) async fn open(socket: &Path) -> Result<UnixStream, ConnectErrorKind> 
 pub(super) async fn run(link: Arc<Link>, mut stream: UnixStream) {
     loop {
         serve(&link, &mut stream).await;
-        link.connected.send_replace(false);
         {
             let mut shared = link.lock();
+            shared.up = false;
             shared.out.clear();
             shared.calls.fail_all();
             shared.subscriptions.disconnected();
         }
+        link.connected.send_replace(false);
         link.room.notify_waiters();
         let mut pause = FIRST_PAUSE;
         stream = loop {
@@ -177,10 +178,13 @@ impl Link {
 
     /// Says hello on a new connection and asks for every subscription again.
     fn introduce_again(&self) {
-        self.send(request_id::next(), "bus/hello", &self.hello());
-        let resumed = self.lock().subscriptions.resume_all();
-        for (request, params) in resumed {
-            self.send(request, "events/subscribe", &params.into());
+        let mut shared = self.lock();
+        let mut lines = vec![(request_id::next(), "bus/hello", self.hello())];
+        let resumed = shared.subscriptions.resume_all().into_iter();
+        lines.extend(resumed.map(|(request, params)| (request, "events/subscribe", params.into())));
+        for (request, method, payload) in lines {
+            write_request(&mut shared.out, Some(request), method, None, |out| payload.write_bare(out));
         }
+        shared.up = true;
     }
 }

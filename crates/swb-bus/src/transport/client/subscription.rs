@@ -44,12 +44,16 @@ struct State {
 }
 
 impl Subscriptions {
-    /// A new subscription, to be opened by `request`.
-    pub(super) fn expect(&mut self, topics: Vec<TopicGlob>, request: Uuid) -> u64 {
+    /// A new subscription, not yet asked for.
+    pub(super) fn add(&mut self, topics: Vec<TopicGlob>) -> u64 {
         self.made += 1;
         self.by_key.insert(self.made, State::new(topics));
-        self.opening.insert(request, self.made);
         self.made
+    }
+
+    /// The reply to `request` will open the subscription.
+    pub(super) fn expect(&mut self, key: u64, request: Uuid) {
+        self.opening.insert(request, key);
     }
 
     /// A reply came: if it opens a subscription, its events are on their way. Returns an id that nobody wants any more.
@@ -173,7 +177,7 @@ impl RemoteSubscription {
                 drop(shared);
                 link.unsubscribe(old);
                 if let Some((request, params)) = resume {
-                    link.send(request, "events/subscribe", &params.into());
+                    link.send(Some(request), "events/subscribe", &params.into());
                 }
             }
             Poll::Pending
