@@ -12,8 +12,9 @@ Try it:
   swb bus post --project demo --body 'tests are green'; swb bus read --project demo
   swb down                                stop it
 
-Files: SWB_HOME puts everything under one folder; otherwise the XDG folders are used. `swb config` and `swb doctor`
-show which. Exit codes: 0 worked, 1 failed, 2 usage, 3 not running, 4 did not start, 5 the daemon said no, 6 configuration.";
+SWB_HOME puts everything under one folder; otherwise the XDG folders are used.
+Exit codes: 0 worked, 1 failed, 2 usage, 3 not running, 4 did not start,
+            5 the daemon said no, 6 the configuration cannot be used.";
 
 /// Switchboard: the local control plane for coding agents.
 ///
@@ -135,8 +136,8 @@ pub(crate) struct CompletionArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
-    /// The command whose page is wanted; none for swb itself.
-    pub(crate) command: Option<String>,
+    /// The command whose page is wanted, e.g. `bus post`; none for swb itself.
+    pub(crate) command: Vec<String>,
     /// Write the pages of all commands into this folder.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<std::path::PathBuf>,

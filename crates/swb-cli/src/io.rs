@@ -48,7 +48,8 @@ impl Io {
     /// Prints one object: on one line, unless a person is looking.
     pub(crate) fn object(&self, value: &impl Serialize) -> Result<(), Failure> {
         let text = if std::io::stdout().is_terminal() {
-            serde_json::to_string_pretty(value)
+            // By way of a value, because text that is JSON already would be printed as it came.
+            serde_json::to_value(value).and_then(|value| serde_json::to_string_pretty(&value))
         } else {
             serde_json::to_string(value)
         };

@@ -48,12 +48,8 @@ pub fn man_pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
     let mut root = crate::command();
     root.build();
     let mut pages = Vec::new();
-    for command in std::iter::once(&root).chain(shown(&root)) {
-        let name = if std::ptr::eq(command, &root) {
-            "swb".to_owned()
-        } else {
-            format!("swb-{}", command.get_name())
-        };
+    for (path, command) in commands(&root) {
+        let name = path.join("-");
         let mut page = Vec::new();
         clap_mangen::Man::new(command.clone().name(name.clone())).render(&mut page)?;
         pages.push((format!("{name}.1"), page));
@@ -68,14 +64,9 @@ pub fn cli_markdown() -> String {
     let mut page = String::from(
         "# The commands of `swb`\n\nPrinted from the program; `cargo xtask schema` writes it.\n",
     );
-    for command in std::iter::once(&root).chain(shown(&root)) {
-        let title = if std::ptr::eq(command, &root) {
-            "swb".to_owned()
-        } else {
-            format!("swb {}", command.get_name())
-        };
-        let help = command.clone().render_long_help();
-        let _ = write!(page, "\n## {title}\n\n```text\n{}\n```\n", trim_lines(&help.to_string()));
+    for (path, command) in commands(&root) {
+        let help = command.clone().render_long_help().to_string();
+        let _ = write!(page, "\n## {}\n\n```text\n{}\n```\n", path.join(" "), trim_lines(&help));
     }
     page.push_str("\n## Exit codes\n\n| code | meaning |\n|---|---|\n");
     for (code, meaning) in exit_code::TABLE {
@@ -84,8 +75,22 @@ pub fn cli_markdown() -> String {
     page
 }
 
-fn shown(root: &clap::Command) -> impl Iterator<Item = &clap::Command> {
-    root.get_subcommands().filter(|command| command.get_name() != "help")
+/// Every command with the words that lead to it, the program itself first.
+fn commands(root: &clap::Command) -> Vec<(Vec<String>, &clap::Command)> {
+    fn below<'a>(
+        path: &[String],
+        command: &'a clap::Command,
+        found: &mut Vec<(Vec<String>, &'a clap::Command)>,
+    ) {
+        let path = [path, &[command.get_name().to_owned()]].concat();
+        found.push((path.clone(), command));
+        for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
+            below(&path, inner, found);
+        }
+    }
+    let mut found = Vec::new();
+    below(&[], root, &mut found);
+    found
 }
 
 fn trim_lines(text: &str) -> String {

@@ -72,6 +72,7 @@ fn completions_pages_and_schemas_are_printed() {
     }
     assert!(world.swb(["man"]).ok().stdout.contains(".TH swb 1"));
     assert!(world.swb(["man", "events"]).ok().stdout.contains("follow"));
+    assert!(world.swb(["man", "bus", "post"]).ok().stdout.contains("reply"));
     assert_eq!(world.swb(["man", "nonsense"]).code, Some(2));
     let folder = world.folder().join("man");
     world.swb(["man", "--out", folder.to_str().unwrap()]).ok();

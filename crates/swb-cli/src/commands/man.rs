@@ -18,12 +18,10 @@ pub(crate) fn run(args: &ManArgs, io: &Io) -> Result<u8, Failure> {
         io.line(format!("wrote {} pages into {}", pages.len(), folder.display()))?;
         return Ok(exit_code::SUCCESS);
     }
-    let wanted = args.command.as_deref().map_or("swb.1".to_owned(), |command| format!("swb-{command}.1"));
+    let wanted = [&["swb".to_owned()], args.command.as_slice()].concat().join("-") + ".1";
     let Some((_, page)) = reference::man_pages()?.into_iter().find(|(name, _)| *name == wanted) else {
-        let command = args.command.as_deref().unwrap_or_default();
-        return Err(Failure::new(format!("there is no command {command}"))
-            .code(exit_code::USAGE)
-            .hint("`swb --help` lists them"));
+        let message = format!("there is no command {}", args.command.join(" "));
+        return Err(Failure::new(message).code(exit_code::USAGE).hint("`swb --help` lists them"));
     };
     std::io::stdout().write_all(&page)?;
     Ok(exit_code::SUCCESS)
