@@ -96,6 +96,26 @@ fn a_killed_watch_is_replaced_and_the_new_one_does_its_work() {
 }
 
 #[test]
+fn a_relative_home_means_the_same_folder_for_every_process() {
+    let world = world();
+    let relative = |arguments: &[&str]| {
+        let status =
+            world.command(arguments).env("SWB_HOME", "home").output().expect("the binary runs").status;
+        assert!(status.success(), "{arguments:?}");
+    };
+    relative(&["up"]);
+    let (pid, watch) = (world.pid(), i32::try_from(world.status("watch_pid").as_i64().unwrap()).unwrap());
+    // The daemon starts the next watch, and that one the next daemon, from folders of their own.
+    signal(watch, Signal::KILL);
+    wait("another watch", || world.status("watch_pid").as_i64().is_some_and(|new| new != i64::from(watch)));
+    signal(pid, Signal::KILL);
+    wait("another daemon in the same home", || {
+        world.status("pid").as_i64().is_some_and(|new| new != i64::from(pid))
+    });
+    relative(&["down"]);
+}
+
+#[test]
 fn down_ends_daemon_and_watch_and_leaves_nothing_misleading() {
     let world = world();
     world.swb(["up"]).ok();

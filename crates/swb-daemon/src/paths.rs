@@ -6,6 +6,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::config::Config;
 
@@ -16,6 +17,8 @@ const SOCKET_NAME_BYTES: usize = 48;
 /// The folders of one installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paths {
+    /// The one folder that everything is under, if it is one.
+    pub home: Option<PathBuf>,
     /// `config.toml` and policies.
     pub config: PathBuf,
     /// Audit, ledger, sessions, recordings, logs.
@@ -41,7 +44,16 @@ impl Paths {
 
     /// Everything under one folder, as with `SWB_HOME`.
     pub fn under(home: &Path) -> Self {
-        Self::with_sockets(home.join("config"), home.join("state"), home.join("data"), home.join("run"))
+        let paths =
+            Self::with_sockets(home.join("config"), home.join("state"), home.join("data"), home.join("run"));
+        Paths { home: Some(home.to_owned()), ..paths }
+    }
+
+    /// Lets a process started with `command` find the same folders, wherever it is started from.
+    pub fn hand_on(&self, command: &mut Command) {
+        if let Some(home) = &self.home {
+            command.env("SWB_HOME", home);
+        }
     }
 
     fn resolve(env: impl Fn(&str) -> Option<OsString>, uid: u32) -> Result<Self, NoHome> {
@@ -75,7 +87,7 @@ impl Paths {
                 fingerprint(runtime.as_os_str().as_encoded_bytes())
             ))
         };
-        Paths { config, state, data, runtime, sockets }
+        Paths { home: None, config, state, data, runtime, sockets }
     }
 
     /// The user's configuration.

@@ -34,6 +34,7 @@ pub(crate) async fn run(args: &UpArgs, set: &[String], io: &Io) -> Result<u8, Fa
 /// Starts a watch that outlives this command, and waits for its first word.
 pub(crate) async fn background(set: &[String], io: &Io) -> Result<u8, Failure> {
     let mut command = Command::new(std::env::current_exe()?);
+    Paths::from_env()?.hand_on(&mut command);
     command.arg("watch").args(set.iter().flat_map(|flag| ["--set", flag]));
     let mut watch = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let words = watch.stdout.take().ok_or_else(|| Failure::new("the watch has no output"))?;

@@ -336,6 +336,15 @@ mod tests {
         assert!(Layers::default().flags(&["no.such=1".to_owned()]).is_err());
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_file_is_taken_or_refused_without_a_panic(text in "(\\[(log|bus|x)\\]\n)?([a-z.]{1,12} ?= ?(-?[0-9]{1,22}|\"[a-z]{0,5}\"|true|\\[\\])\n){0,6}\\PC{0,20}") {
+            if let Ok(layers) = with_file(&text) {
+                let _ = layers.finish();
+            }
+        }
+    }
+
     #[test]
     fn a_missing_file_says_nothing() {
         assert_eq!(

@@ -90,7 +90,7 @@ pub async fn run(paths: &Paths, options: WatchOptions, mut on_ready: impl FnMut(
     loop {
         let begun = match adopt.take() {
             Some(pid) => Life::adopted(pid),
-            None => Life::begin(&options),
+            None => Life::begin(paths, &options),
         };
         let mut life = match begun {
             Ok(life) => life,
@@ -142,9 +142,10 @@ fn ask_to_stop(pid: u32) {
 }
 
 impl Life {
-    fn begin(options: &WatchOptions) -> std::io::Result<Self> {
+    fn begin(paths: &Paths, options: &WatchOptions) -> std::io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         let mut command = Command::new(&options.program);
+        paths.hand_on(&mut command);
         command.arg("daemon").args(options.flags.iter().flat_map(|flag| ["--set", flag]));
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
         command.stderr(if options.inherit_stderr { Stdio::inherit() } else { Stdio::null() });
