@@ -3,7 +3,7 @@
 //! A [`World`] is a home of its own in a short temporary folder: no fixed port, no shared file, nothing of the user's
 //! environment. The daemon in it runs in this process ([`World::start`], on a runtime of its own that can be killed
 //! without warning) or as the real binary ([`World::swb`]). [`Wire`] is a client that knows nothing but lines.
-//! Tests wait for named conditions with [`wait`]; they never sleep.
+//! Tests wait for named conditions with [`wait()`]; they never sleep.
 
 mod binary;
 mod wait;

@@ -1,6 +1,6 @@
 //! The `swb` binary: one file per command, and what they share.
 //!
-//! A command takes parsed arguments and an [`Io`], and returns or fails with a [`Failure`] that knows its exit code and
+//! A command takes parsed arguments and an `Io`, and returns or fails with a `Failure` that knows its exit code and
 //! the next step. Business rules live in the rooms above; here is only what a person or a script sees.
 //! It is a library so that completions, man pages and `docs/cli.md` are made from the same tree of arguments.
 

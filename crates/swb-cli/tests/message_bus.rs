@@ -95,7 +95,7 @@ fn posting_prefers_the_flag_then_the_environment_then_the_project() {
         std::fs::write(file(name), "").unwrap();
     }
     let root = root(&world);
-    let mut command = |flags: &[&str], variable: &str| {
+    let command = |flags: &[&str], variable: &str| {
         let mut command = world
             .command([&["bus", "post", "--root", &root, "--project", "p", "--body", "x"], flags].concat());
         output(command.env(variable, file("env.md"))).ok();

@@ -4,7 +4,7 @@
 //! so that a recorded line always decodes to the same words.
 //!
 //! * [`payload`] – what travels on the bus inside the process ([`BusPayload`], [`BusError`], [`BusResult`]).
-//! * [`line`] – one line of the control socket, in either of its two dialects, decoded and judged well formed or not.
+//! * [`mod@line`] – one line of the control socket, in either of its two dialects, decoded and judged well formed or not.
 //! * [`method`] – the table of methods: names, parameter and result types, documentation. `rpc.discover` is made from it.
 //! * [`event`], [`envelope`] – the `helios.localbus.v1` envelopes.
 //!

@@ -1,7 +1,7 @@
 //! The bus over a Unix socket: one JSON object per line, both ends.
 //!
 //! * [`line_buffer`] – bytes to lines, bounded. Pure.
-//! * [`server`] – accepts connections of the same user; one task each ([`connection`]).
+//! * [`server`] – accepts connections of the same user; one task each (`connection`).
 //! * [`client`] – one connection shared by many callers; reconnects, resumes.
 
 pub mod client;

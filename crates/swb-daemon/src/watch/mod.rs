@@ -1,6 +1,6 @@
 //! The watch: a tiny parent that starts a crashed daemon again.
 //!
-//! Watch and daemon are joined by a socket pair, the [`Line`]. The daemon says when it is ready and when it goes; the end
+//! Watch and daemon are joined by a socket pair, the line. The daemon says when it is ready and when it goes; the end
 //! of the line without a goodbye is a crash, noticed at once and without polling, whichever side it happens to. A watch
 //! starts the next daemon ([`swb_rules::restart`] says when and when not); a daemon whose watch died starts a new watch,
 //! which adopts it by the other end of a new line. So neither is gone for long, and neither needs the other to be its

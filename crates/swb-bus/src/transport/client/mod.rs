@@ -1,11 +1,11 @@
 //! The calling end: one connection to a daemon, shared by every clone of a handle.
 //!
-//! Callers append lines to one buffer; a single task ([`pump`]) writes it and resolves replies by id, so requests of many
+//! Callers append lines to one buffer; a single task (`pump`) writes it and resolves replies by id, so requests of many
 //! tasks travel together and replies may come in any order. When the connection breaks, every pending call fails at
 //! once; the task connects again with a growing pause, says hello and resumes subscriptions from their cursors.
 //!
-//! Bounds: the buffer holds [`MAX_QUEUED`] bytes (requests wait, notifications are dropped with `Full`); a subscription
-//! queues [`subscription::QUEUE`] events and then asks the daemon again from where its consumer really is.
+//! Bounds: the buffer holds `MAX_QUEUED` bytes (requests wait, notifications are dropped with `Full`); a subscription
+//! queues `subscription::QUEUE` events and then asks the daemon again from where its consumer really is.
 
 mod calls;
 mod pump;

@@ -3,7 +3,7 @@
 //! Nearly every header was written by a program and has the canonical shape; [`canonical`] reads that shape line by
 //! line and borrows. Anything it is not sure of goes to [`yaml`], a real YAML parser under a budget. The canonical
 //! reader may decline but must never answer differently; `tests::both_readers_agree` holds it to that.
-//! [`write`] emits only what the canonical reader accepts or what any YAML 1.2 parser reads as the same text.
+//! [`mod@write`] emits only what the canonical reader accepts or what any YAML 1.2 parser reads as the same text.
 //!
 //! Rules carried by both: unknown keys are ignored; scalars of any type count as their source text and null as empty;
 //! a duplicate key, a wrong type or a bad time drops the whole record; an empty header is a record with empty fields.
