@@ -117,7 +117,8 @@ impl LastContext {
         let meta = self.meta.as_ref()?;
         let mut rest = self.text.as_str();
         for raw in fields.context() {
-            rest = rest.strip_prefix(raw)?.strip_prefix('\0')?;
+            // An absent field is not compared as an empty one: `memcmp` of nothing at no address is slow.
+            rest = raw.map_or(Some(rest), |raw| rest.strip_prefix(raw))?.strip_prefix('\0')?;
         }
         Some(Arc::clone(meta))
     }
@@ -125,9 +126,9 @@ impl LastContext {
     fn keep(&mut self, fields: &Fields<'_>, meta: Meta) -> Arc<Meta> {
         let meta = Arc::new(meta);
         self.meta = None;
-        if fields.context().into_iter().map(str::len).sum::<usize>() <= Self::MAX_BYTES {
+        if fields.context().into_iter().flatten().map(str::len).sum::<usize>() <= Self::MAX_BYTES {
             self.text.clear();
-            self.text.extend(fields.context().into_iter().flat_map(|raw| [raw, "\0"]));
+            self.text.extend(fields.context().into_iter().flat_map(|raw| [raw.unwrap_or_default(), "\0"]));
             self.meta = Some(Arc::clone(&meta));
         }
         meta
@@ -136,7 +137,7 @@ impl LastContext {
 
 impl<'a> Fields<'a> {
     /// What the context of an envelope is made of.
-    fn context(&self) -> [&'a str; 7] {
+    fn context(&self) -> [Option<&'a str>; 7] {
         [
             self.actor,
             self.workspace_id,
@@ -146,7 +147,7 @@ impl<'a> Fields<'a> {
             self.envelope_id,
             self.correlation_id,
         ]
-        .map(|raw| raw.map_or("", RawValue::get))
+        .map(|raw| raw.map(RawValue::get))
     }
 }
 

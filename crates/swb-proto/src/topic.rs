@@ -4,6 +4,7 @@
 //! about agents, `*.failed` every failure, `*` everything. Globs are matched once per topic and subscription, so the
 //! plain backtracking matcher below is never on a hot path; it is linear in the topic for each star.
 
+use std::borrow::Borrow;
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -30,6 +31,13 @@ pub struct InvalidTopic;
 impl Topic {
     /// The topic as text.
     pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+// Lets a table keyed by topics be asked with a plain text.
+impl Borrow<str> for Topic {
+    fn borrow(&self) -> &str {
         &self.0
     }
 }

@@ -11,16 +11,21 @@ use super::ring::unix_millis;
 use crate::request_id;
 
 /// An event, shared by all who read it.
+///
+/// What a subscription looks at stands first and in this order, beside the count of the `Arc`: handing an event to many
+/// subscribers then touches one cache line of it, not three.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Event {
-    envelope: EventEnvelope,
+    seq: u64,
     pub(super) topic_number: u32,
+    envelope: EventEnvelope,
     json: OnceLock<Box<str>>,
 }
 
 impl Event {
     pub(super) fn new(envelope: EventEnvelope, topic_number: u32) -> Self {
-        Event { envelope, topic_number, json: OnceLock::new() }
+        Event { seq: envelope.seq, topic_number, envelope, json: OnceLock::new() }
     }
 
     /// Its envelope.
@@ -30,7 +35,7 @@ impl Event {
 
     /// Its place among all events.
     pub fn seq(&self) -> u64 {
-        self.envelope.seq
+        self.seq
     }
 
     /// Its topic.

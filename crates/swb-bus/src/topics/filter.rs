@@ -2,7 +2,9 @@
 
 use swb_proto::TopicGlob;
 
-#[derive(Debug)]
+use super::event::Event;
+
+#[derive(Debug, Clone)]
 pub(super) struct Filter {
     globs: Vec<TopicGlob>,
     /// By topic number: not yet known, no, yes.
@@ -16,14 +18,14 @@ impl Filter {
         Filter { globs: if everything { Vec::new() } else { globs }, known: Vec::new() }
     }
 
-    pub(super) fn wants(&mut self, topic_number: u32, topic: &str) -> bool {
+    pub(super) fn wants(&mut self, event: &Event) -> bool {
         if self.globs.is_empty() {
             return true;
         }
-        let at = topic_number as usize;
+        let at = event.topic_number as usize;
         if at >= self.known.len() {
             self.known.resize(at + 1, None);
         }
-        *self.known[at].get_or_insert_with(|| self.globs.iter().any(|glob| glob.matches(topic)))
+        *self.known[at].get_or_insert_with(|| self.globs.iter().any(|glob| glob.matches(event.topic())))
     }
 }

@@ -12,17 +12,18 @@ mod event;
 mod filter;
 mod ring;
 mod subscription;
+mod table;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::SystemTime;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 use swb_journal::sequence::{Resume, SequenceError, SequenceFile};
 use swb_proto::events::ReadResponse;
-use swb_proto::{Actor, EventEnvelope, Meta, Topic, TopicGlob};
+use swb_proto::{Actor, EventEnvelope, Meta, TopicGlob};
 
 pub use event::{Delivery, Event};
 pub use subscription::Subscription;
@@ -51,7 +52,7 @@ pub type Clock = fn() -> SystemTime;
 /// All events of a bus.
 #[derive(Debug)]
 pub struct Topics {
-    ring: Mutex<Ring>,
+    ring: RwLock<Ring>,
     head: AtomicU64,
     reservation_failures: AtomicU64,
     clock: Clock,
@@ -108,7 +109,7 @@ impl Topics {
 
     fn new(retention: Retention, file: Option<SequenceFile>, resume: Resume, clock: Clock) -> Arc<Self> {
         let head = AtomicU64::new(resume.last_seq);
-        let ring = Mutex::new(Ring::new(retention, file, resume));
+        let ring = RwLock::new(Ring::new(retention, file, resume));
         Arc::new(Topics { ring, head, reservation_failures: AtomicU64::new(0), clock })
     }
 
@@ -132,16 +133,24 @@ impl Topics {
         actor: Option<&Actor>,
         payload: Box<RawValue>,
     ) -> Result<u64, PublishError> {
-        let topic = Topic::try_from(topic)?;
-        if topic.as_str() == swb_proto::topic::GAP {
+        if topic == swb_proto::topic::GAP {
             return Err(PublishError::Reserved(swb_proto::topic::GAP));
         }
         if !payload.get().starts_with('{') {
             return Err(PublishError::Payload);
         }
+        let scope = Meta {
+            actor: actor.cloned(),
+            workspace_id: scope.workspace_id.clone(),
+            lane_id: scope.lane_id.clone(),
+            session_id: scope.session_id.clone(),
+            terminal_id: scope.terminal_id.clone(),
+            correlation_id: scope.correlation_id.clone(),
+            timeout_ms: None,
+        };
         let (seq, wakers) = {
-            let mut ring = self.lock();
-            let seq = ring.push(topic, scope, actor, payload, (self.clock)())?;
+            let mut ring = self.exclusive();
+            let seq = ring.push(topic, scope, payload, (self.clock)())?;
             self.head.store(seq, Ordering::Release);
             self.reservation_failures.store(ring.reservation_failures(), Ordering::Relaxed);
             (seq, ring.wakers_for_newest())
@@ -160,17 +169,18 @@ impl Topics {
         globs: Vec<TopicGlob>,
         after: Option<u64>,
     ) -> Result<Subscription, SubscribeError> {
-        let mut ring = self.lock();
+        let mut ring = self.exclusive();
         let head = ring.head();
         let after = after.unwrap_or(head);
         if after > head {
             return Err(SubscribeError::CursorAhead { after, head });
         }
-        let slot = ring.add_subscriber(Filter::new(globs));
+        let filter = Filter::new(globs);
+        let slot = ring.add_subscriber(filter.clone());
         // Nothing is missing yet: whatever will be is the subscriber's own slowness.
         let whole = after + 1 >= ring.oldest();
         drop(ring);
-        Ok(Subscription::new(Arc::clone(self), slot, after, whole))
+        Ok(Subscription::new(Arc::clone(self), slot, filter, after, whole))
     }
 
     /// A page of what is kept. Without a cursor it begins at the oldest event and no gap is reported.
@@ -197,12 +207,12 @@ impl Topics {
 
     /// The `seq` of the oldest event that is kept; one more than [`Topics::head`] if none is.
     pub fn oldest(&self) -> u64 {
-        self.lock().oldest()
+        self.shared().oldest()
     }
 
     /// Open subscriptions.
     pub fn subscriptions(&self) -> usize {
-        self.lock().subscribers()
+        self.shared().subscribers()
     }
 
     /// How often a range of numbers could not be reserved on disk.
@@ -217,14 +227,18 @@ impl Topics {
 
     /// Takes no more events. Subscribers get what is left and then the end; the exact last numbers are kept on disk.
     pub fn close(&self) {
-        let wakers = self.lock().close();
+        let wakers = self.exclusive().close();
         for waker in wakers {
             waker.wake();
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Ring> {
+    fn shared(&self) -> RwLockReadGuard<'_, Ring> {
         // The ring is changed only by code that cannot panic half way.
-        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ring.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn exclusive(&self) -> RwLockWriteGuard<'_, Ring> {
+        self.ring.write().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,7 @@
-//! The ring of recent events, the numbers, and the subscribers who sleep. Everything here happens under one lock.
+//! The ring of recent events, the numbers, and the subscribers who sleep. Everything here happens under one lock,
+//! which those who only read share.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -10,17 +11,16 @@ use slab::Slab;
 use swb_journal::sequence::{Reservation, Resume, SequenceFile};
 use swb_proto::event::{EventType, Gap, GapReason};
 use swb_proto::id::{EventId, IdMint};
-use swb_proto::{Actor, EventEnvelope, Meta, Timestamp, Topic};
+use swb_proto::{EventEnvelope, Meta, Timestamp, Topic};
 
 use super::event::{Delivery, Event};
 use super::filter::Filter;
+use super::table::{MAX_TOPICS, TopicTable};
 use super::{PublishError, Retention};
 use crate::request_id;
 
 /// How many numbers one reservation on disk covers: what a crash skips at most.
 const BLOCK: u64 = 65_536;
-/// Topics are few and named in the code. A bus that sees more than this has ids in its topic names.
-const MAX_TOPICS: usize = 1024;
 /// How many events a subscriber takes under one lock, and how many it looks at.
 const BATCH: usize = 64;
 const SCAN: usize = 4096;
@@ -33,18 +33,15 @@ pub(super) struct Ring {
     last_seq: u64,
     /// Numbers up to here were skipped by a crash of an earlier process.
     crashed_to: u64,
-    topics: HashMap<Topic, TopicState>,
-    topic_floor: u64,
+    topics: TopicTable,
+    /// The stamp of the last event, and its millisecond: events of a burst share one.
+    stamp: (u64, Timestamp),
     subscribers: Slab<Subscriber>,
+    /// The slots of those who sleep, so that an event costs what its sleepers cost, not what all subscribers do.
+    asleep: Vec<usize>,
     mint: IdMint,
     numbers: Option<Numbers>,
     closed: bool,
-}
-
-#[derive(Debug)]
-struct TopicState {
-    number: u32,
-    last: u64,
 }
 
 #[derive(Debug)]
@@ -52,6 +49,8 @@ struct Subscriber {
     filter: Filter,
     /// Set while it sleeps.
     waker: Option<Waker>,
+    /// It stands in [`Ring::asleep`].
+    listed: bool,
 }
 
 /// The reservation on disk.
@@ -66,8 +65,8 @@ struct Numbers {
 pub(super) enum Found {
     /// At least one delivery was taken.
     Some,
-    /// Nothing yet; it will be woken.
-    Asleep,
+    /// Nothing yet.
+    Nothing,
     /// Nothing that matches so far, but there is more to look at.
     KeepLooking,
     /// Nothing, and nothing more to come.
@@ -76,19 +75,16 @@ pub(super) enum Found {
 
 impl Ring {
     pub(super) fn new(retention: Retention, file: Option<SequenceFile>, resume: Resume) -> Self {
-        let topic = |(number, (name, last)): (usize, (String, u64))| {
-            let number = u32::try_from(number).ok()?;
-            Some((Topic::try_from(name).ok()?, TopicState { number, last }))
-        };
         Ring {
             events: VecDeque::new(),
             bytes: 0,
             retention,
             last_seq: resume.last_seq,
             crashed_to: if resume.skipped_from.is_some() { resume.last_seq } else { 0 },
-            topics: resume.topics.into_iter().enumerate().filter_map(topic).collect(),
-            topic_floor: resume.topic_floor,
+            topics: TopicTable::new(resume.topics, resume.topic_floor),
+            stamp: (0, Timestamp::from_system_time(UNIX_EPOCH)),
             subscribers: Slab::new(),
+            asleep: Vec::new(),
             mint: IdMint::default(),
             // Nothing is reserved yet, so the first event writes the first reservation.
             numbers: file.map(|file| Numbers { file, reserved_to: resume.last_seq, failures: 0 }),
@@ -112,47 +108,49 @@ impl Ring {
         self.numbers.as_ref().map_or(0, |numbers| numbers.failures)
     }
 
+    /// Gives an event its place. What it is made of comes owned: copying it is not done under the lock.
     pub(super) fn push(
         &mut self,
-        topic: Topic,
-        scope: &Meta,
-        actor: Option<&Actor>,
+        topic: &str,
+        scope: Meta,
         payload: Box<RawValue>,
         now: SystemTime,
     ) -> Result<u64, PublishError> {
         if self.closed {
             return Err(PublishError::Closed);
         }
-        let new_topic = !self.topics.contains_key(&topic);
-        if new_topic {
-            if self.topics.len() >= MAX_TOPICS {
-                return Err(PublishError::TooManyTopics(MAX_TOPICS));
+        let known = self.topics.number(topic);
+        let number = match known {
+            Some(number) => number,
+            None => {
+                let topic = Topic::try_from(topic)?;
+                self.topics.add(topic).ok_or(PublishError::TooManyTopics(MAX_TOPICS))?
             }
-            let number = u32::try_from(self.topics.len()).unwrap_or(u32::MAX);
-            self.topics.insert(topic.clone(), TopicState { number, last: self.topic_floor });
-        }
+        };
         // A topic that the disk does not know would start at 1 again after a crash.
-        self.reserve_if_needed(new_topic);
+        self.reserve_if_needed(known.is_none());
         self.last_seq += 1;
-        let state = self.topics.get_mut(&topic).expect("inserted above");
-        state.last += 1;
-        let (number, sequence) = (state.number, state.last);
-        let id = EventId::from_ulid(self.mint.next(unix_millis(now), request_id::random_bits));
+        let (topic, sequence) = self.topics.count(number);
+        let millis = unix_millis(now);
+        if self.stamp.0 != millis {
+            self.stamp = (millis, Timestamp::from_system_time(now));
+        }
+        let id = EventId::from_ulid(self.mint.next(millis, request_id::random_bits));
         self.bytes += payload.get().len();
         let envelope = EventEnvelope {
             subscription: None,
             id,
             r#type: EventType::Event,
             topic,
-            ts: Timestamp::from_system_time(now),
+            ts: self.stamp.1.clone(),
             seq: self.last_seq,
             sequence: Some(sequence),
-            actor: actor.cloned(),
-            workspace_id: scope.workspace_id.clone(),
-            lane_id: scope.lane_id.clone(),
-            session_id: scope.session_id.clone(),
-            terminal_id: scope.terminal_id.clone(),
-            correlation_id: scope.correlation_id.clone(),
+            actor: scope.actor,
+            workspace_id: scope.workspace_id,
+            lane_id: scope.lane_id,
+            session_id: scope.session_id,
+            terminal_id: scope.terminal_id,
+            correlation_id: scope.correlation_id,
             payload,
         };
         self.events.push_back(Arc::new(Event::new(envelope, number)));
@@ -177,8 +175,7 @@ impl Ring {
             return;
         }
         let reserved_to = self.last_seq + BLOCK;
-        let topics =
-            self.topics.iter().map(|(topic, state)| (topic.as_str().to_owned(), state.last)).collect();
+        let topics = self.topics.counts();
         match numbers.file.reserve(Reservation { used_to: self.last_seq, reserved_to, topics }) {
             Ok(()) => numbers.reserved_to = reserved_to,
             Err(error) => {
@@ -194,31 +191,37 @@ impl Ring {
     /// The wakers of those who sleep and want the newest event.
     pub(super) fn wakers_for_newest(&mut self) -> Vec<Waker> {
         let Some(newest) = self.events.back() else { return Vec::new() };
-        let wake = |(_, subscriber): (usize, &mut Subscriber)| {
-            let wanted =
-                subscriber.waker.is_some() && subscriber.filter.wants(newest.topic_number, newest.topic());
-            wanted.then(|| subscriber.waker.take()).flatten()
-        };
-        self.subscribers.iter_mut().filter_map(wake).collect()
+        let mut wakers = Vec::with_capacity(self.asleep.len());
+        self.asleep.retain(|slot| {
+            let subscriber = &mut self.subscribers[*slot];
+            if !subscriber.filter.wants(newest) {
+                return true;
+            }
+            wakers.extend(subscriber.waker.take());
+            subscriber.listed = false;
+            false
+        });
+        wakers
     }
 
     pub(super) fn add_subscriber(&mut self, filter: Filter) -> usize {
-        self.subscribers.insert(Subscriber { filter, waker: None })
+        self.subscribers.insert(Subscriber { filter, waker: None, listed: false })
     }
 
     pub(super) fn remove_subscriber(&mut self, slot: usize) {
-        self.subscribers.remove(slot);
+        if self.subscribers.remove(slot).listed {
+            self.asleep.retain(|listed| *listed != slot);
+        }
     }
 
-    /// Moves what the subscriber in `slot` wants next into `out`, from `next` on. With a waker, it sleeps if there is
-    /// nothing.
+    /// Copies what a subscriber wants next into `out`, from `next` on. Changes nothing here, so that many can do it at
+    /// once: with many subscribers it is what most of the time goes into.
     pub(super) fn take(
-        &mut self,
-        slot: usize,
+        &self,
         next: &mut u64,
         lagged: bool,
+        filter: &mut Filter,
         out: &mut VecDeque<Delivery>,
-        waker: Option<&Waker>,
     ) -> Found {
         let oldest = self.oldest();
         if *next < oldest {
@@ -230,11 +233,10 @@ impl Ring {
             out.push_back(Delivery::Gap(Gap { from: *next, to: oldest - 1, reason }));
             *next = oldest;
         }
-        let subscriber = &mut self.subscribers[slot];
         let start = usize::try_from(*next - oldest).unwrap_or(usize::MAX);
         for event in self.events.range(start.min(self.events.len())..).take(SCAN) {
             *next = event.seq() + 1;
-            if subscriber.filter.wants(event.topic_number, event.topic()) {
+            if filter.wants(event) {
                 out.push_back(Delivery::Event(Arc::clone(event)));
                 if out.len() >= BATCH {
                     break;
@@ -250,15 +252,26 @@ impl Ring {
         if self.closed {
             return Found::End;
         }
-        subscriber.waker = waker.cloned();
-        Found::Asleep
+        Found::Nothing
+    }
+
+    /// Lets the subscriber in `slot` sleep until there is an event that it wants; false if it has to look again first.
+    pub(super) fn sleep(&mut self, slot: usize, next: u64, waker: &Waker) -> bool {
+        if next <= self.last_seq || self.closed {
+            return false;
+        }
+        let subscriber = &mut self.subscribers[slot];
+        subscriber.waker = Some(waker.clone());
+        if !std::mem::replace(&mut subscriber.listed, true) {
+            self.asleep.push(slot);
+        }
+        true
     }
 
     pub(super) fn close(&mut self) -> Vec<Waker> {
         self.closed = true;
         if let Some(numbers) = &mut self.numbers {
-            let topics =
-                self.topics.iter().map(|(topic, state)| (topic.as_str().to_owned(), state.last)).collect();
+            let topics = self.topics.counts();
             let exact = Reservation { used_to: self.last_seq, reserved_to: self.last_seq, topics };
             if let Err(error) = numbers.file.reserve(exact) {
                 tracing::warn!(%error, "the last sequence number was not kept; the next start skips a range");

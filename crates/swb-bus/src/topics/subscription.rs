@@ -6,6 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::Topics;
 use super::event::Delivery;
+use super::filter::Filter;
 use super::ring::Found;
 
 /// A stream of events, inside the process.
@@ -13,6 +14,7 @@ use super::ring::Found;
 pub struct Subscription {
     topics: Arc<Topics>,
     slot: usize,
+    filter: Filter,
     /// The `seq` to look at next.
     next: u64,
     /// Taken from the ring, not yet handed on.
@@ -24,10 +26,11 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    pub(super) fn new(topics: Arc<Topics>, slot: usize, after: u64, whole: bool) -> Self {
+    pub(super) fn new(topics: Arc<Topics>, slot: usize, filter: Filter, after: u64, whole: bool) -> Self {
         Subscription {
             topics,
             slot,
+            filter,
             next: after + 1,
             taken: VecDeque::new(),
             cursor: after,
@@ -49,7 +52,7 @@ impl Subscription {
         match self.refill(Some(cx.waker())) {
             Found::Some => Poll::Ready(self.hand_on()),
             Found::End => Poll::Ready(None),
-            Found::Asleep => Poll::Pending,
+            Found::Nothing => Poll::Pending,
             Found::KeepLooking => {
                 cx.waker().wake_by_ref();
                 Poll::Pending
@@ -61,7 +64,7 @@ impl Subscription {
     pub fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match self.refill(Some(cx.waker())) {
             Found::Some => Poll::Ready(()),
-            Found::Asleep | Found::End => Poll::Pending,
+            Found::Nothing | Found::End => Poll::Pending,
             Found::KeepLooking => {
                 cx.waker().wake_by_ref();
                 Poll::Pending
@@ -75,7 +78,7 @@ impl Subscription {
             match self.refill(None) {
                 Found::Some => return self.hand_on(),
                 Found::KeepLooking => {}
-                Found::End | Found::Asleep => {
+                Found::End | Found::Nothing => {
                     self.cursor = self.next - 1;
                     return None;
                 }
@@ -92,8 +95,16 @@ impl Subscription {
         if !self.taken.is_empty() {
             return Found::Some;
         }
-        let lagged = std::mem::replace(&mut self.under_way, true);
-        self.topics.lock().take(self.slot, &mut self.next, lagged, &mut self.taken, waker)
+        loop {
+            let lagged = std::mem::replace(&mut self.under_way, true);
+            let found = self.topics.shared().take(&mut self.next, lagged, &mut self.filter, &mut self.taken);
+            match (found, waker) {
+                // Something has come in between looking and lying down.
+                (Found::Nothing, Some(waker))
+                    if !self.topics.exclusive().sleep(self.slot, self.next, waker) => {}
+                (found, _) => return found,
+            }
+        }
     }
 
     fn hand_on(&mut self) -> Option<Delivery> {
@@ -105,6 +116,6 @@ impl Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.topics.lock().remove_subscriber(self.slot);
+        self.topics.exclusive().remove_subscriber(self.slot);
     }
 }
