@@ -52,6 +52,8 @@ impl World {
     pub fn command<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(self.binary().expect("World::with_binary says which"));
         command.env_clear().env("SWB_HOME", self.home()).env("HOME", self.home()).current_dir(self.folder());
+        // Tests run side by side: any port will do.
+        command.env("SWB_HTTP_PORT", "0");
         if let Some(path) = std::env::var_os("PATH") {
             command.env("PATH", path);
         }

@@ -1,5 +1,6 @@
 //! A home of its own, and the daemon in it.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -37,7 +38,10 @@ impl World {
     pub fn new() -> Self {
         // Short, because sockets lie in it.
         let folder = tempfile::Builder::new().prefix("swb-").tempdir_in("/tmp").expect("a temporary folder");
-        World { folder, config: Config::default(), binary: None, running: None }
+        let mut config = Config::default();
+        // Tests run side by side: any port will do.
+        config.http.port = 0;
+        World { folder, config, binary: None, running: None }
     }
 
     /// The same with the binary under test, `env!("CARGO_BIN_EXE_swb")`.
@@ -124,6 +128,17 @@ impl World {
     #[track_caller]
     pub fn bus(&self) -> Arc<Bus> {
         Arc::clone(self.running.as_ref().expect("the daemon is running").daemon.bus())
+    }
+
+    /// Where the daemon's HTTP server listens.
+    ///
+    /// # Panics
+    /// If the daemon does not run or has none.
+    #[track_caller]
+    pub fn http(&self) -> SocketAddr {
+        let running = self.running.as_ref().expect("the daemon is running");
+        let url = running.daemon.description().http.as_deref().expect("the daemon serves HTTP");
+        url.trim_start_matches("http://").parse().expect("an address")
     }
 
     /// A handle over the socket.

@@ -37,6 +37,7 @@ fn generated() -> anyhow::Result<Files> {
     let mut files: Files = [
         ("schema/openrpc.json", reference::openrpc()),
         ("schema/envelope.schema.json", reference::envelope_schema()),
+        ("schema/openapi.json", reference::openapi()),
         ("schema/config.schema.json", reference::config_schema()),
         ("docs/errors.md", swb_proto::error::markdown()),
         ("docs/cli.md", reference::cli_markdown()),

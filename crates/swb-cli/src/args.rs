@@ -54,6 +54,9 @@ pub(crate) enum Command {
     /// Post and read messages in plain Markdown files; works without the daemon.
     #[command(subcommand, arg_required_else_help = true)]
     Bus(Box<BusCommand>),
+    /// Print the token that opens the HTTP interface, or a link that signs a browser in.
+    #[command(after_help = TOKEN_HELP)]
+    Token(TokenArgs),
     /// Show every setting, its value and where it comes from.
     Config(ConfigArgs),
     /// Look for anything that keeps Switchboard from working, and say what to do about it.
@@ -63,7 +66,7 @@ pub(crate) enum Command {
     Completion(CompletionArgs),
     /// Print a manual page, or write all of them into a folder.
     Man(ManArgs),
-    /// Print a schema: the methods of the socket, the envelopes, or the configuration.
+    /// Print a schema: the methods of the socket, the envelopes, the HTTP interface, or the configuration.
     Schema(SchemaArgs),
 }
 
@@ -121,6 +124,22 @@ pub(crate) struct EventsArgs {
     pub(crate) follow: bool,
 }
 
+const TOKEN_HELP: &str = "\
+Examples:
+  curl -H \"Authorization: Bearer $(swb token)\" 'http://127.0.0.1:14355/api/v1/messages?project_id=demo'
+  xdg-open \"$(swb token --link)\"            sign a browser in; the link works once, within ten minutes
+A client that can send no header puts the token into the path: http://127.0.0.1:14355/t/TOKEN/api/...";
+
+#[derive(Debug, Args)]
+pub(crate) struct TokenArgs {
+    /// The token of this agent instead of the user's; made if it has none.
+    #[arg(long, value_name = "ID")]
+    pub(crate) agent: Option<String>,
+    /// Print a link that signs a browser in, once.
+    #[arg(long)]
+    pub(crate) link: bool,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct ConfigArgs {
     /// Only this setting, e.g. log.level.
@@ -156,6 +175,8 @@ pub(crate) enum SchemaName {
     Openrpc,
     /// Command, response, event and error envelopes, as JSON Schema.
     Envelope,
+    /// The HTTP interface, as an OpenAPI document.
+    Openapi,
     /// The configuration file, as JSON Schema.
     Config,
 }

@@ -84,6 +84,7 @@ fn run(swb: Swb, io: &Io) -> Result<u8, Failure> {
             Command::Status => commands::status::run(io).await,
             Command::Call(args) => commands::call::run(args, io).await,
             Command::Events(args) => commands::events::run(args, io).await,
+            Command::Token(args) => commands::token::run(&args, io).await,
             Command::Config(args) => commands::config::run(&args, set, io),
             Command::Doctor => commands::doctor::run(set, io).await,
             Command::Bus(_) | Command::Completion(_) | Command::Man(_) | Command::Schema(_) => {

@@ -32,6 +32,11 @@ pub fn envelope_schema() -> String {
     }))
 }
 
+/// The HTTP interface.
+pub fn openapi() -> String {
+    swb_gateway::openapi::text()
+}
+
 /// The configuration file.
 pub fn config_schema() -> String {
     pretty(&schemars::schema_for!(Config).to_value())

@@ -1,13 +1,14 @@
 //! The daemon: from taking the lock to removing the socket.
 //!
-//! Start: private folders → lock → numbers → bus → socket → description → `bus.ready`. Stop, in the opposite order:
-//! `bus.stopping` → requests in flight finish → connections are written empty → description and socket go → lock.
+//! Start: private folders → lock → numbers → bus → HTTP → socket → description → `bus.ready`. Stop, in the opposite order:
+//! `bus.stopping` → requests in flight finish, streams end → connections are written empty → description and socket go →
+//! lock. HTTP is the one part that may be missing: what kept it from starting is told in the status.
 //! A start that fails half way undoes what it did.
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::json;
@@ -20,6 +21,7 @@ use tokio::sync::watch;
 
 use crate::config::Config;
 use crate::description::Description;
+use crate::http::Http;
 use crate::lock::{DaemonLock, LockError, is_served};
 use crate::paths::Paths;
 use crate::private_dir::{self, PrivateDirError};
@@ -33,6 +35,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 pub struct Daemon {
     bus: Arc<Bus>,
     server: ControlServer,
+    http: Http,
     paths: Paths,
     description: Description,
     drain: Duration,
@@ -109,18 +112,21 @@ impl Daemon {
             subscriptions: config.bus.max_subscriptions,
             ..ServerLimits::default()
         };
-        let description = Description {
+        let mut description = Description {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started_at: Timestamp::from_system_time(SystemTime::now()),
             socket: socket.display().to_string(),
+            http: None,
         };
+        let http_state = Arc::new(OnceLock::new());
         let watch_pid = Arc::new(AtomicU32::new(0));
         let (stop, stop_asked) = watch::channel(None);
         let identity = Identity {
             started_at: description.started_at.clone(),
             started: Instant::now(),
             socket: description.socket.clone(),
+            http: Arc::clone(&http_state),
             watch_pid: Arc::clone(&watch_pid),
             limits,
         };
@@ -134,6 +140,10 @@ impl Daemon {
             builder = builder.default_timeout(Duration::from_millis(config.bus.request_timeout_ms));
         }
         let bus = builder.build();
+        // Before the socket, so that whoever gets an answer there gets the whole of it.
+        let http = Http::start(&paths, config, bus.topics()).await;
+        description.http = http.state().url();
+        let _ = http_state.set(http.state().clone());
         let server = ControlServer::listen(Arc::clone(&bus), &socket, limits)
             .map_err(|source| StartErrorKind::Io { path: socket.clone(), source })?;
         if let Err(source) = description.write(&paths.description()) {
@@ -141,7 +151,8 @@ impl Daemon {
             return Err(StartErrorKind::Io { path: paths.description(), source }.into());
         }
         let drain = Duration::from_millis(config.daemon.drain_ms);
-        let daemon = Daemon { bus, server, paths, description, drain, stop_asked, watch_pid, _lock: lock };
+        let daemon =
+            Daemon { bus, server, http, paths, description, drain, stop_asked, watch_pid, _lock: lock };
         daemon.announce(
             "bus.ready",
             &json!({ "pid": daemon.description.pid, "version": daemon.description.version }),
@@ -185,10 +196,13 @@ impl Daemon {
     pub async fn stop(self, reason: &str, hurry: impl Future<Output = ()>) {
         tracing::info!(reason, in_flight = self.bus.in_flight(), "stopping");
         self.announce("bus.stopping", &json!({ "reason": reason }));
-        tokio::select! {
-            () = self.bus.shutdown(self.drain) => {}
-            () = hurry => self.bus.shutdown(Duration::ZERO).await,
-        }
+        let requests = async {
+            tokio::select! {
+                () = self.bus.shutdown(self.drain) => {}
+                () = hurry => self.bus.shutdown(Duration::ZERO).await,
+            }
+        };
+        tokio::join!(requests, self.http.stop(LAST_WORDS));
         self.server.close(LAST_WORDS).await;
         for path in [self.paths.description(), self.paths.control_socket()] {
             if let Err(error) = remove(&path) {

@@ -20,6 +20,9 @@ pub struct Description {
     pub started_at: Timestamp,
     /// Its control socket.
     pub socket: String,
+    /// Its HTTP server; absent when there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<String>,
 }
 
 impl Description {

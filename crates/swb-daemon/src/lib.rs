@@ -12,6 +12,7 @@
 pub mod config;
 mod daemon;
 mod description;
+mod http;
 mod lock;
 mod log;
 pub mod paths;

@@ -123,6 +123,11 @@ impl Paths {
         }
     }
 
+    /// The tokens of those who knock over HTTP.
+    pub fn tokens(&self) -> PathBuf {
+        self.state.join("tokens")
+    }
+
     /// The daemon's diagnostics.
     pub fn log_file(&self) -> PathBuf {
         self.state.join("log").join("daemon.log")

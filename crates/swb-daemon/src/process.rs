@@ -2,6 +2,7 @@
 
 use std::future::pending;
 
+use rustix::process::{Resource, Rlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::{Config, Layers};
@@ -9,6 +10,9 @@ use crate::daemon::{Daemon, StartErrorKind};
 use crate::log;
 use crate::paths::Paths;
 use crate::watch::{Keeper, Line, Word};
+
+/// Files the daemon may have open, if the system lets it.
+const FILES: u64 = 16_384;
 
 /// How a daemon process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +32,7 @@ pub fn run(paths: Paths, flags: &[String]) -> Ended {
         Ok(config) => config,
         Err(why) => return line.fail(&why),
     };
+    raise_file_limit();
     // A daemon that stays in the folder it was started from would keep it from being unmounted.
     let _ = std::env::set_current_dir("/");
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -40,6 +45,16 @@ pub fn run(paths: Paths, flags: &[String]) -> Ended {
             tokio::spawn(serve(paths, config, line, flags.to_vec())).await.unwrap_or(Ended::Failed)
         }),
         Err(error) => line.fail(&format!("cannot start threads: {error}")),
+    }
+}
+
+/// Every connection is a file, and the usual soft limit of 1,024 is that of programs from the time of select(2).
+fn raise_file_limit() {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    let enough = |most: u64| most.min(FILES);
+    if limit.current.is_some_and(|current| current < FILES) {
+        let current = Some(limit.maximum.map_or(FILES, enough));
+        let _ = rustix::process::setrlimit(Resource::Nofile, Rlimit { current, ..limit });
     }
 }
 

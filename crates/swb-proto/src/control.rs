@@ -75,6 +75,12 @@ pub struct StatusResponse {
     pub uptime_ms: u64,
     /// The path of the control socket.
     pub socket: String,
+    /// The HTTP server, as the beginning of an URL; absent when there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<String>,
+    /// Why there is no HTTP server although there should be one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http_error: Option<String>,
     /// The process that restarts the daemon should it crash; absent when none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch_pid: Option<u32>,

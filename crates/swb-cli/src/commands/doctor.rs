@@ -195,6 +195,13 @@ async fn daemon(paths: &Paths) -> Vec<Finding> {
         Some(pid) => Finding::good("watch", format!("pid {pid}")),
         None => Finding::warning("watch", "none: a crash would not be repaired", "`swb restart` brings one"),
     });
+    findings.push(match (&status.http, status.http_error) {
+        (Some(url), _) => Finding::good("http", url),
+        (None, Some(why)) => {
+            Finding::bad("http", why, "change the section [http] of the configuration, then `swb restart`")
+        }
+        (None, None) => Finding::good("http", "off"),
+    });
     if status.counters.reservation_failures > 0 {
         findings.push(Finding::bad(
             "sequence",

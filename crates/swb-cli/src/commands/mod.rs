@@ -12,5 +12,6 @@ pub(crate) mod man;
 pub(crate) mod restart;
 pub(crate) mod schema;
 pub(crate) mod status;
+pub(crate) mod token;
 pub(crate) mod up;
 pub(crate) mod watch;

@@ -11,6 +11,7 @@ pub(crate) fn run(args: &SchemaArgs, io: &Io) -> Result<u8, Failure> {
         match args.which {
             SchemaName::Openrpc => reference::openrpc(),
             SchemaName::Envelope => reference::envelope_schema(),
+            SchemaName::Openapi => reference::openapi(),
             SchemaName::Config => reference::config_schema(),
         }
         .trim_end(),

@@ -37,6 +37,11 @@ fn print(status: &StatusResponse, io: &Io) -> Result<(), Failure> {
         duration(status.uptime_ms)
     ))?;
     row("socket", socket.clone())?;
+    match (&status.http, &status.http_error) {
+        (Some(url), _) => row("http", url.clone())?,
+        (None, Some(why)) => row("http", format!("none: {why}"))?,
+        (None, None) => row("http", "off".to_owned())?,
+    }
     row(
         "watch",
         status.watch_pid.map_or("none: a crash is not repaired".to_owned(), |pid| format!("pid {pid}")),

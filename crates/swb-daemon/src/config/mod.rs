@@ -23,6 +23,8 @@ pub struct Config {
     pub log: LogConfig,
     /// Message buses.
     pub messages: MessagesConfig,
+    /// The HTTP server.
+    pub http: HttpConfig,
     /// The commands.
     pub cli: CliConfig,
 }
@@ -100,6 +102,37 @@ pub struct MessagesConfig {
     pub root: String,
 }
 
+/// The HTTP server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct HttpConfig {
+    /// Whether there is one.
+    pub enabled: bool,
+    /// The address or name to listen on. One that other machines can reach needs `key_file` too.
+    pub host: String,
+    /// The port; the next free one if it is taken, any if it is 0.
+    pub port: u16,
+    /// A file with a key, readable for this user alone; empty for none.
+    pub key_file: String,
+    /// How often a stream says that it is alive, in seconds.
+    pub heartbeat_s: u64,
+    /// Connections at once, streams included.
+    pub max_connections: usize,
+}
+
+impl Default for HttpConfig {
+    fn default() -> Self {
+        HttpConfig {
+            enabled: true,
+            host: "127.0.0.1".to_owned(),
+            port: 14355,
+            key_file: String::new(),
+            heartbeat_s: 30,
+            max_connections: 4096,
+        }
+    }
+}
+
 /// The commands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -122,6 +155,8 @@ impl Config {
             ("bus.max_connections", self.bus.max_connections),
             ("bus.max_in_flight", self.bus.max_in_flight),
             ("daemon.workers", self.daemon.workers),
+            ("http.heartbeat_s", usize::from(self.http.heartbeat_s > 0)),
+            ("http.max_connections", self.http.max_connections),
         ];
         for (key, value) in at_least_one {
             if value == 0 {

@@ -1,7 +1,7 @@
 //! `bus`: greeting, state, stopping.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use swb_bus::transport::ServerLimits;
@@ -16,6 +16,7 @@ use swb_proto::{
 use tokio::sync::{oneshot, watch};
 
 use super::{no_method, wrong_payload};
+use crate::http::HttpState;
 
 /// What the daemon is, fixed at its start.
 #[derive(Debug)]
@@ -23,6 +24,7 @@ pub(crate) struct Identity {
     pub(crate) started_at: Timestamp,
     pub(crate) started: Instant,
     pub(crate) socket: String,
+    pub(crate) http: Arc<OnceLock<HttpState>>,
     /// The process that restarts the daemon; 0 when there is none.
     pub(crate) watch_pid: Arc<AtomicU32>,
     pub(crate) limits: ServerLimits,
@@ -95,12 +97,15 @@ impl Control {
     fn status(&self, bus: &Bus) -> StatusResponse {
         let read = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
         let (stats, topics) = (bus.stats(), bus.topics());
+        let http = self.identity.http.get();
         StatusResponse {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started_at: self.identity.started_at.clone(),
             uptime_ms: u64::try_from(self.identity.started.elapsed().as_millis()).unwrap_or(u64::MAX),
             socket: self.identity.socket.clone(),
+            http: http.and_then(HttpState::url),
+            http_error: http.and_then(HttpState::error),
             watch_pid: Some(self.identity.watch_pid.load(Ordering::Relaxed)).filter(|pid| *pid != 0),
             subsystems: bus.prefixes(),
             head: topics.head(),

@@ -1,34 +1,27 @@
-//! Appending: the only code that adds bytes to a bus file.
+//! Appending: from a poster's call to an acknowledged message.
 //!
-//! Under the exclusive lock: make sure the locked file still is the bus, judge and repair its end, rotate if it is
-//! full, take id and time, and write separator and records with one call. The file stays open between appends; its
-//! identity is checked each time, so a rotation or a replacement by someone else is noticed before a byte is written.
-//! A short write is taken back before the error is returned. Syncing happens after the lock is given back.
+//! The drafts are checked and written out first ([`super::posting`]), then added under the lock ([`super::writer`]).
+//! Without fsync every call does so for itself. With fsync, calls that come while another one is syncing are written
+//! together by one of them ([`super::commit`]) and share the next sync, which happens after the lock is given back.
 //!
-//! Invariants: an acknowledged message is in the file exactly once; ids rise in file order among our writers; what is
-//! written never contains a delimiter line that does not belong to a record.
+//! Invariants: an acknowledged message is in the file exactly once, and on the disk if that was asked for; what goes
+//! wrong with one posting is told to its poster alone.
 
-use std::collections::HashMap;
-use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
-use rustix::fs::{AtFlags, CWD, OFlags};
-use rustix::io::Errno;
 use thiserror::Error;
 
 use super::MessageBus;
-use super::body;
-use super::header::write;
-use super::lock;
-use super::message_id::{self, MessageId};
-use super::place::{FileIdentity, Folder, OpenError};
-use super::read::{self, ReadError};
-use super::record::{Draft, RESERVED_META_PREFIX};
-use super::repair::{self, Known};
-use super::rotate;
-use super::segment::{self, Segment};
+use super::message_id::MessageId;
+use super::place::OpenError;
+use super::posting::Posting;
+use super::read::ReadError;
+use super::record::Draft;
+use super::segment::Segment;
 use super::timestamp::Timestamp;
+use super::writer::Writer;
 
 /// What a poster is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,14 +34,8 @@ pub struct Appended {
     pub already_posted: bool,
 }
 
-/// The file kept open between appends.
-#[derive(Debug)]
-pub(super) struct Writer {
-    segment: Arc<Segment>,
-    folder: Folder,
-    known: Option<Known>,
-    buffer: Vec<u8>,
-}
+/// What a poster gets, or why not.
+pub(super) type Answer = Result<Vec<Appended>, AppendErrorKind>;
 
 impl MessageBus {
     /// Posts one message.
@@ -58,7 +45,7 @@ impl MessageBus {
     pub fn append(&self, draft: &Draft) -> Result<Appended, AppendError> {
         let mut appended = self.append_batch(std::slice::from_ref(draft))?;
         // A batch answers once per draft.
-        appended.pop().ok_or_else(|| self.append_error(AppendErrorKind::Write(io::ErrorKind::Other.into())))
+        appended.pop().ok_or_else(|| self.append_error(AppendErrorKind::Abandoned))
     }
 
     /// Posts messages together: one lock, one write, one sync; they stand in the file side by side and in order.
@@ -66,272 +53,95 @@ impl MessageBus {
     /// # Errors
     /// As for [`MessageBus::append`]; then none of them is acknowledged.
     pub fn append_batch(&self, drafts: &[Draft]) -> Result<Vec<Appended>, AppendError> {
-        let mut rendered = Vec::with_capacity(drafts.len());
-        for draft in drafts {
-            validate(draft).map_err(|kind| self.append_error(kind))?;
-            rendered.push(Rendered::new(draft));
-        }
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut attempt = 1;
-        let mut pause = self.options.retry_backoff;
-        let (appended, segment) = loop {
-            match self.append_locked(&mut writer, &rendered) {
-                Ok(done) => break done,
-                Err(AppendErrorKind::LockTimeout { .. }) if attempt < self.options.max_retries => {
-                    *writer = None;
-                    std::thread::park_timeout(pause);
-                    pause *= 2;
-                    attempt += 1;
-                }
-                Err(AppendErrorKind::LockTimeout { .. }) => {
-                    return Err(self.append_error(AppendErrorKind::LockTimeout { attempts: attempt }));
-                }
-                Err(kind) => {
-                    // Whatever went wrong, the next append starts from what the disk says.
-                    *writer = None;
-                    return Err(self.append_error(kind));
-                }
-            }
+        let posting = Posting::new(drafts).map_err(|kind| self.append_error(kind))?;
+        let answer = if self.options.fsync {
+            // The group stays open until it is its turn: the longer the disk takes, the more it serves.
+            self.commit.join(posting, |leader| self.in_turn(|writer| self.post(writer, &leader.close())))
+        } else {
+            // A write is over sooner than another thread wakes up, so nobody writes for anybody else.
+            self.in_turn(|writer| self.post(writer, &[posting])).pop()
         };
-        if !self.options.fsync {
-            return Ok(appended);
-        }
-        let ticket = self.commit.written(&segment);
-        drop(writer);
-        self.commit.sync(ticket).map_err(|error| self.append_error(AppendErrorKind::Sync(error)))?;
-        Ok(appended)
+        answer.unwrap_or(Err(AppendErrorKind::Abandoned)).map_err(|kind| self.append_error(kind))
+    }
+
+    fn in_turn<T>(&self, write: impl FnOnce(&mut Option<Writer>) -> T) -> T {
+        let mut kept = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        // Taken out, so that a panic closes the file and gives its lock back.
+        let mut writer = kept.take();
+        let written = write(&mut writer);
+        *kept = writer;
+        written
     }
 
     fn append_error(&self, kind: AppendErrorKind) -> AppendError {
         AppendError { path: self.path().to_path_buf(), kind }
     }
 
-    fn append_locked(
-        &self,
-        writer: &mut Option<Writer>,
-        drafts: &[Rendered<'_>],
-    ) -> Result<(Vec<Appended>, Arc<Segment>), AppendErrorKind> {
-        let (open, size) = self.locked_bus(writer)?;
-        let done = self.write_records(open, size, drafts);
-        let released = lock::release(&open.segment.file);
-        let appended = done?;
-        released.map_err(AppendErrorKind::Lock)?;
-        Ok((appended, Arc::clone(&open.segment)))
-    }
-
-    /// The bus file, locked, and its size.
-    fn locked_bus<'w>(
-        &self,
-        writer: &'w mut Option<Writer>,
-    ) -> Result<(&'w mut Writer, u64), AppendErrorKind> {
-        loop {
-            let mut open = match writer.take() {
-                Some(open) => open,
-                None => self.open_writer()?,
-            };
-            if !lock::exclusive(&open.segment.file, self.options.lock_timeout)
-                .map_err(AppendErrorKind::Lock)?
-            {
-                return Err(AppendErrorKind::LockTimeout { attempts: 1 });
-            }
-            match rustix::fs::statat(CWD, &self.full_path, AtFlags::SYMLINK_NOFOLLOW) {
-                Ok(stat) if FileIdentity::from(&stat) == open.segment.identity => {
-                    let size = u64::try_from(stat.st_size).unwrap_or(0);
-                    open.buffer.clear();
-                    return Ok((writer.insert(open), size));
+    /// Writes postings in order and answers each of them.
+    fn post(&self, writer: &mut Option<Writer>, postings: &[Posting]) -> Vec<Answer> {
+        let mut posted = Posted::default();
+        let mut alone = false;
+        while posted.answers.len() < postings.len() {
+            let rest = &postings[posted.answers.len()..];
+            let rest = if alone { &rest[..1] } else { rest };
+            match self.write_postings(writer, rest, &mut posted) {
+                Ok(()) => {}
+                Err(AppendErrorKind::LockTimeout { attempts }) => {
+                    let timed_out = || Err(AppendErrorKind::LockTimeout { attempts });
+                    posted.answers.resize_with(postings.len(), timed_out);
                 }
-                // Rotated, replaced or removed while we waited: what we locked is not the bus any more.
-                Ok(_) | Err(Errno::NOENT) => {}
-                Err(errno) => return Err(AppendErrorKind::Lock(errno.into())),
+                Err(kind) => {
+                    // Whatever went wrong, the next attempt starts from what the disk says.
+                    *writer = None;
+                    // In company nobody knows whose fault it was, and a smaller write may still find room.
+                    if std::mem::replace(&mut alone, true) || postings.len() == 1 {
+                        posted.answers.push(Err(kind));
+                    }
+                }
             }
         }
-    }
-
-    fn open_writer(&self) -> Result<Writer, AppendErrorKind> {
-        let folder = match self.path.open_folder() {
-            Err(error) if error.is_missing() && self.options.create_folders => {
-                self.path.create_folders().map_err(AppendErrorKind::Open)?;
-                self.path.open_folder()
-            }
-            other => other,
-        }
-        .map_err(AppendErrorKind::Open)?;
-        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE;
-        let file = folder.open_file(self.path.name(), flags).map_err(AppendErrorKind::Open)?;
         if self.options.fsync {
-            // A new file is durable only with its name.
-            rustix::fs::fsync(&folder).map_err(|errno| AppendErrorKind::Sync(errno.into()))?;
+            posted.sync();
         }
-        Writer::new(folder, file, self.path.name(), None)
+        posted.answers
+    }
+}
+
+/// The answers so far, and the files they depend on.
+#[derive(Debug, Default)]
+pub(super) struct Posted {
+    answers: Vec<Answer>,
+    files: Vec<(Arc<Segment>, Range<usize>)>,
+}
+
+impl Posted {
+    /// Adds the answers to postings that went into this file.
+    pub(super) fn add(&mut self, file: &Arc<Segment>, answers: Vec<Answer>) {
+        let start = self.answers.len();
+        self.answers.extend(answers);
+        self.files.push((Arc::clone(file), start..self.answers.len()));
     }
 
-    fn write_records(
-        &self,
-        open: &mut Writer,
-        size: u64,
-        drafts: &[Rendered<'_>],
-    ) -> Result<Vec<Appended>, AppendErrorKind> {
-        let mut appended = Vec::with_capacity(drafts.len());
-        let mut keys = HashMap::new();
-        let (mut size, mut newest, swallows) = self.whole_end(open, size)?;
-        if self.options.auto_rotate.is_some_and(|limit| size >= limit) && size > 0 {
-            self.rotate_locked(open, newest)?;
-            size = 0;
-        }
-        let mut buffer = std::mem::take(&mut open.buffer);
-        if swallows && size > 0 {
-            buffer.push(b'\n');
-            buffer.extend_from_slice(repair::BREAKER);
-        }
-        for Rendered { draft, scope, rest } in drafts {
-            if let Some(first) = self.already_posted(draft, &keys)? {
-                appended.push(first);
-                continue;
+    /// How many postings have their answer.
+    pub(super) fn len(&self) -> usize {
+        self.answers.len()
+    }
+
+    /// After a failed sync nobody knows which pages reached the disk, so it fails everything it was to cover. A posting
+    /// that was there already is covered too: its first poster may not have asked for a sync.
+    fn sync(&mut self) {
+        for (file, covered) in &self.files {
+            let Err(error) = file.file.sync_data() else { continue };
+            for answer in self.answers[covered.clone()].iter_mut().filter(|answer| answer.is_ok()) {
+                *answer = Err(AppendErrorKind::Sync(same_error(&error)));
             }
-            let now = Timestamp::now();
-            let (id, time) = message_id::next_after(newest, now);
-            newest = Some(time);
-            let timestamp = draft.timestamp.unwrap_or(now).to_utc();
-            if size > 0 || !buffer.is_empty() {
-                buffer.push(b'\n');
-            }
-            write::head(&mut buffer, id.as_str(), timestamp);
-            buffer.extend_from_slice(scope);
-            write::issue(&mut buffer, id.as_str(), draft);
-            buffer.extend_from_slice(rest);
-            let first = Appended { id, timestamp: Some(timestamp), already_posted: false };
-            if let Some(key) = &draft.idempotency_key {
-                keys.insert(key.as_str(), Appended { already_posted: true, ..first.clone() });
-            }
-            appended.push(first);
         }
-        write_once(&open.segment.file, &buffer, size)?;
-        open.known = Some(Known { end: size + buffer.len() as u64, newest });
-        open.buffer = buffer;
-        Ok(appended)
-    }
-
-    /// Makes sure the file ends with a whole record. Returns its size, the newest id's time and whether text at the
-    /// end must be kept from swallowing the next record.
-    fn whole_end(&self, open: &mut Writer, size: u64) -> Result<(u64, Option<i128>, bool), AppendErrorKind> {
-        if let Some(known) = open.known
-            && known.end == size
-        {
-            return Ok((size, known.newest, false));
-        }
-        if size == 0 {
-            let newest = self.newest_archived(&open.folder).map_err(AppendErrorKind::Repair)?;
-            return Ok((0, newest.max(open.known.and_then(|known| known.newest)), false));
-        }
-        let tail = repair::examine(&open.segment, open.known, size).map_err(AppendErrorKind::Repair)?;
-        if tail.keep < size {
-            let side = open.folder.side(&self.path.side_name(), true).ok();
-            repair::cut(&open.segment.file, side.as_ref(), tail.keep, size)
-                .map_err(AppendErrorKind::Repair)?;
-        }
-        Ok((tail.keep, tail.newest, tail.swallows))
-    }
-
-    /// A bus that is empty because it was just rotated goes on from its newest archive's ids.
-    fn newest_archived(&self, folder: &Folder) -> io::Result<Option<i128>> {
-        let Some(newest) = segment::archives(folder, self.path.name())?.pop() else { return Ok(None) };
-        match Segment::open(folder, &newest.name) {
-            Ok(Some(segment)) => Ok(repair::examine(&segment, None, segment.len()?)?.newest),
-            _ => Ok(None),
-        }
-    }
-
-    fn rotate_locked(&self, open: &mut Writer, newest: Option<i128>) -> Result<(), AppendErrorKind> {
-        let name = self.path.name();
-        let fresh =
-            rotate::rotate(&open.folder, &self.path.side_name(), name, &open.segment.file, Timestamp::now())
-                .map_err(AppendErrorKind::Rotate)?;
-        if self.options.fsync {
-            rustix::fs::fsync(&open.folder).map_err(|errno| AppendErrorKind::Sync(errno.into()))?;
-        }
-        let folder = self.path.open_folder().map_err(AppendErrorKind::Open)?;
-        lock::release(&open.segment.file).map_err(AppendErrorKind::Lock)?;
-        *open = Writer::new(folder, fresh, name, Some(Known { end: 0, newest }))?;
-        Ok(())
-    }
-
-    fn already_posted(
-        &self,
-        draft: &Draft,
-        batch: &HashMap<&str, Appended>,
-    ) -> Result<Option<Appended>, AppendErrorKind> {
-        let Some(key) = &draft.idempotency_key else { return Ok(None) };
-        if let Some(first) = batch.get(key.as_str()) {
-            return Ok(Some(first.clone()));
-        }
-        let first =
-            read::find_key(&self.path, key).map_err(|error| AppendErrorKind::KeyLookup(Box::new(error)))?;
-        Ok(first.map(|message| Appended {
-            id: MessageId::from(message.id.into_owned()),
-            timestamp: message.timestamp.map(Timestamp::to_utc),
-            already_posted: true,
-        }))
     }
 }
 
-/// A draft with everything written out that does not depend on its place in the file, to keep the lock short.
-struct Rendered<'a> {
-    draft: &'a Draft,
-    /// The fields before `issue_id`.
-    scope: Vec<u8>,
-    /// The fields after it, and the body.
-    rest: Vec<u8>,
-}
-
-impl<'a> Rendered<'a> {
-    fn new(draft: &'a Draft) -> Self {
-        let (stored, note) = body::store(&draft.body);
-        let mut scope = Vec::with_capacity(128);
-        write::scope(&mut scope, draft);
-        let mut rest = Vec::with_capacity(stored.len() + 64);
-        write::rest(&mut rest, draft, note);
-        rest.extend_from_slice(&stored);
-        if stored.last() != Some(&b'\n') {
-            rest.push(b'\n');
-        }
-        Self { draft, scope, rest }
-    }
-}
-
-/// One write call; if the system takes only a part, that part is taken back.
-fn write_once(file: &File, bytes: &[u8], size: u64) -> Result<(), AppendErrorKind> {
-    if bytes.is_empty() {
-        return Ok(());
-    }
-    loop {
-        let error = match rustix::io::write(file, bytes) {
-            Ok(len) if len == bytes.len() => return Ok(()),
-            Ok(_) => io::ErrorKind::StorageFull.into(),
-            Err(Errno::INTR) => continue,
-            Err(errno) => errno.into(),
-        };
-        // If even this fails, the next writer finds a torn tail and cuts it.
-        let _ = file.set_len(size);
-        return Err(AppendErrorKind::Write(error));
-    }
-}
-
-fn validate(draft: &Draft) -> Result<(), AppendErrorKind> {
-    if draft.kind.trim().is_empty() {
-        return Err(AppendErrorKind::Blank { field: "type" });
-    }
-    if draft.project_id.trim().is_empty() {
-        return Err(AppendErrorKind::Blank { field: "project_id" });
-    }
-    for (index, (key, _)) in draft.meta.iter().enumerate() {
-        if key.starts_with(RESERVED_META_PREFIX) {
-            return Err(AppendErrorKind::ReservedMeta { key: key.clone() });
-        }
-        if draft.meta[..index].iter().any(|(earlier, _)| earlier == key) {
-            return Err(AppendErrorKind::RepeatedMeta { key: key.clone() });
-        }
-    }
-    Ok(())
+/// Errors of the system cannot be cloned; their number says it all.
+fn same_error(error: &io::Error) -> io::Error {
+    error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
 }
 
 /// Why a message was not posted, and to which bus.
@@ -394,13 +204,99 @@ pub enum AppendErrorKind {
     /// The message is in the file, but nobody knows whether it would survive a power cut.
     #[error("syncing failed")]
     Sync(#[source] io::Error),
+    /// The thread that was writing for this one panicked; the message may be in the file or not.
+    #[error("the thread that was to write it panicked")]
+    Abandoned,
 }
 
-impl Writer {
-    fn new(folder: Folder, file: File, name: &str, known: Option<Known>) -> Result<Self, AppendErrorKind> {
-        let stat = rustix::fs::fstat(&file).map_err(|errno| AppendErrorKind::Lock(errno.into()))?;
-        let identity = FileIdentity::from(&stat);
-        let segment = Arc::new(Segment { file, name: name.to_owned(), identity, opened_len: 0 });
-        Ok(Self { segment, folder, known, buffer: Vec::new() })
+#[cfg(test)]
+mod tests {
+    use super::super::{BusOptions, BusPath, IdempotencyKey};
+    use super::*;
+
+    fn bus(dir: &tempfile::TempDir, auto_rotate: Option<u64>) -> MessageBus {
+        let options = BusOptions { fsync: true, auto_rotate, ..BusOptions::default() };
+        MessageBus::new(BusPath::new(dir.path().join("B.md")).unwrap(), options)
+    }
+
+    fn posting(body: &str, key: Option<&str>) -> Posting {
+        let idempotency_key = key.map(|key| IdempotencyKey::new(key).unwrap());
+        Posting::new(&[Draft { idempotency_key, ..Draft::new("INFO", "p", body) }]).unwrap()
+    }
+
+    fn bodies(bus: &MessageBus) -> Vec<String> {
+        bus.read_all().unwrap().iter().map(|message| message.body_text().into_owned()).collect()
+    }
+
+    #[test]
+    fn postings_written_together_keep_order_keys_and_the_limit() {
+        let dir = tempfile::tempdir().unwrap();
+        let bus = bus(&dir, Some(400));
+        let long = "x".repeat(200);
+        let postings: Vec<_> =
+            ["a", "b", "a", "c", "b"].map(|key| posting(&format!("{key} {long}"), Some(key))).into();
+        let mut writer = None;
+        let answers: Vec<_> = bus.post(&mut writer, &postings).into_iter().flat_map(Result::unwrap).collect();
+        assert_eq!(
+            answers.iter().map(|answer| answer.already_posted).collect::<Vec<_>>(),
+            [false, false, true, false, true]
+        );
+        assert_eq!((&answers[2].id, &answers[4].id), (&answers[0].id, &answers[1].id));
+        assert!(answers[0].id < answers[1].id && answers[1].id < answers[3].id);
+        assert_eq!(bodies(&bus), ["a", "b", "c"].map(|key| format!("{key} {long}")));
+        let live = std::fs::read_to_string(dir.path().join("B.md")).unwrap();
+        assert_eq!(live.matches("msg_id: ").count(), 1, "two records reach the limit");
+    }
+
+    #[test]
+    fn what_goes_wrong_with_one_posting_is_told_to_its_poster_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let bus = bus(&dir, None);
+        bus.append(&Draft::new("INFO", "p", "first")).unwrap();
+        // Looking a key up must not follow a link that poses as an archive.
+        std::os::unix::fs::symlink("B.md", dir.path().join("B.md.20200101-000000.archived")).unwrap();
+        let postings = [posting("one", None), posting("two", Some("k")), posting("three", None)];
+        let answers = bus.post(&mut None, &postings);
+        assert!(matches!(answers[1], Err(AppendErrorKind::KeyLookup(_))));
+        assert!(answers[0].is_ok() && answers[2].is_ok());
+        std::fs::remove_file(dir.path().join("B.md.20200101-000000.archived")).unwrap();
+        assert_eq!(bodies(&bus), ["first", "one", "three"]);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_rotated_keeps_what_it_has_acknowledged() {
+        let dir = tempfile::tempdir().unwrap();
+        let bus = bus(&dir, Some(1));
+        // In the place of the fresh file.
+        let obstacle = dir.path().join(format!(".B.md.swb-fresh-{}", std::process::id()));
+        std::fs::create_dir(&obstacle).unwrap();
+        let postings = [posting("one", None), posting("two", None), posting("three", None)];
+        let mut writer = None;
+        let answers = bus.post(&mut writer, &postings);
+        assert!(answers[0].is_ok());
+        assert!(answers[1..].iter().all(|answer| matches!(answer, Err(AppendErrorKind::Rotate(_)))));
+        std::fs::remove_dir(&obstacle).unwrap();
+        bus.append(&Draft::new("INFO", "p", "four")).unwrap();
+        assert_eq!(bodies(&bus), ["one", "four"]);
+    }
+
+    #[test]
+    fn a_failed_sync_fails_what_it_was_to_cover_and_nothing_else() {
+        let segment = |file: std::fs::File| {
+            let identity = crate::message_bus::place::FileIdentity { device: 0, inode: 0 };
+            Arc::new(Segment { file: Arc::new(file), name: "".into(), identity, opened_len: 0 })
+        };
+        let whole = segment(tempfile::tempfile().unwrap());
+        // A pipe cannot be synced.
+        let (reader, _writer) = io::pipe().unwrap();
+        let failing = segment(std::fs::File::from(std::os::fd::OwnedFd::from(reader)));
+        let mut posted = Posted::default();
+        posted.add(&failing, vec![Ok(Vec::new()), Err(AppendErrorKind::Abandoned), Ok(Vec::new())]);
+        posted.add(&whole, vec![Ok(Vec::new())]);
+        posted.sync();
+        assert!(matches!(posted.answers[0], Err(AppendErrorKind::Sync(_))));
+        assert!(matches!(posted.answers[1], Err(AppendErrorKind::Abandoned)));
+        assert!(matches!(posted.answers[2], Err(AppendErrorKind::Sync(_))));
+        assert!(posted.answers[3].is_ok());
     }
 }

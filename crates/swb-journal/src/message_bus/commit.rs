@@ -1,126 +1,203 @@
-//! Group commit: many appends, one `fdatasync`.
+//! Group commit: whoever comes while a commit is under way waits for the next one, and that one serves all of them.
 //!
-//! Each append takes a ticket after its write. Whoever finds no sync under way becomes the leader and syncs everything
-//! written up to that moment; the others wait and are usually covered by it. A lone writer syncs at once.
-//! A failed sync fails every append it was to cover: after it nobody knows which pages reached the disk.
+//! The first to come opens a group and leads it; those who come after it only hand in their work and sleep. The leader
+//! waits for its turn (a lock that is the caller's), closes the group, does the work of all and hands out the answers.
+//! So a commit costs one lock, one write and one sync however many wait for it, and a lone writer waits for nobody.
+//!
+//! Invariants: a group has exactly one leader from its first moment to its last, so nobody waits for a wake-up that was
+//! given before; work is done in the order in which it was handed in; a leader that panics answers its group with
+//! nothing, and the next to come opens another one.
 
-use std::io;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::segment::Segment;
-
-/// The shared state of all appenders of one opened bus.
-#[derive(Debug, Default)]
-pub(super) struct GroupCommit {
-    state: Mutex<State>,
-    done: Condvar,
+/// Where the writers of one opened bus meet: work `W` goes in, an answer `A` comes out.
+#[derive(Debug)]
+pub(super) struct GroupCommit<W, A> {
+    open: Mutex<Option<Group<W, A>>>,
+    /// How many the last group had.
+    company: AtomicUsize,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    /// The file the newest write went to.
-    file: Option<Arc<Segment>>,
-    written: u64,
-    synced: u64,
-    /// The newest range of tickets whose sync failed.
-    failed: Option<Failure>,
-    syncing: bool,
+#[derive(Debug)]
+struct Group<W, A> {
+    work: Vec<W>,
+    answers: Arc<Answers<A>>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Failure {
-    after: u64,
-    up_to: u64,
-    kind: io::ErrorKind,
+/// Set once, for the whole group; everybody takes their own out of it. Sleeping on it needs no lock to wake up under,
+/// so a large group does not queue a second time when it is served.
+type Answers<A> = OnceLock<Vec<Mutex<Option<A>>>>;
+
+impl<W, A> Default for GroupCommit<W, A> {
+    fn default() -> Self {
+        Self { open: Mutex::new(None), company: AtomicUsize::new(1) }
+    }
 }
 
-impl GroupCommit {
-    /// Notes a finished write to this file; the ticket asks for it to be synced.
-    pub(super) fn written(&self, file: &Arc<Segment>) -> u64 {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let moved_on = state.file.as_ref().is_none_or(|current| !Arc::ptr_eq(current, file));
-        if moved_on {
-            // A later sync goes to the new file, so the old one must be safe first.
-            if let Some(old) = state.file.replace(Arc::clone(file))
-                && state.synced < state.written
-            {
-                let (after, up_to) = (state.synced, state.written);
-                state.settle(after, up_to, old.file.sync_data());
-                self.done.notify_all();
-            }
+impl<W, A> GroupCommit<W, A> {
+    /// Hands in work and returns its answer, after leading the group if nobody else does. A leader waits for its turn
+    /// within `lead`, then takes the group's work and returns one answer for each piece, in order.
+    ///
+    /// `None` if the leader panicked: nobody knows then what became of the work.
+    pub(super) fn join(&self, work: W, lead: impl FnOnce(&Leader<'_, W, A>) -> Vec<A>) -> Option<A> {
+        let (place, answers) = self.enter(work);
+        if place == 0 {
+            let leader = Leader { commit: self, answers: &answers };
+            let given = lead(&leader);
+            let _ = answers.set(given.into_iter().map(|answer| Mutex::new(Some(answer))).collect());
         }
-        state.written += 1;
-        state.written
+        let answer = answers.wait().get(place)?;
+        answer.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Returns once the write of this ticket is on the disk.
-    pub(super) fn sync(&self, ticket: u64) -> io::Result<()> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+    fn enter(&self, work: W) -> (usize, Arc<Answers<A>>) {
+        let mut open = self.open();
+        let group = open.get_or_insert_with(|| Group { work: Vec::new(), answers: Arc::default() });
+        group.work.push(work);
+        (group.work.len() - 1, Arc::clone(&group.answers))
+    }
+
+    fn open(&self) -> MutexGuard<'_, Option<Group<W, A>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The duty to serve a group.
+#[derive(Debug)]
+pub(super) struct Leader<'a, W, A> {
+    commit: &'a GroupCommit<W, A>,
+    answers: &'a Arc<Answers<A>>,
+}
+
+impl<W, A> Leader<'_, W, A> {
+    /// Closes the group and takes its work. Whoever comes from now on opens the next one.
+    pub(super) fn close(&self) -> Vec<W> {
+        let expected = self.commit.company.load(Ordering::Relaxed);
+        let mut seen = 0;
         loop {
-            if let Some(Failure { after, up_to, kind }) = state.failed
-                && after < ticket
-                && ticket <= up_to
-            {
-                return Err(kind.into());
+            let mut open = self.commit.open();
+            let Some(group) = self.own(&mut open) else { return Vec::new() };
+            let here = group.work.len();
+            if here >= expected || here == seen {
+                self.commit.company.store(here, Ordering::Relaxed);
+                return open.take().map(|group| group.work).unwrap_or_default();
             }
-            if state.synced >= ticket {
-                return Ok(());
-            }
-            if state.syncing {
-                state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
-                continue;
-            }
-            let Some(file) = state.file.clone() else { return Ok(()) };
-            state.syncing = true;
-            let (after, up_to) = (state.synced, state.written);
-            drop(state);
-            let result = file.file.sync_data();
-            state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            state.syncing = false;
-            state.settle(after, up_to, result);
-            self.done.notify_all();
+            seen = here;
+            drop(open);
+            // Those the last commit has just woken come back within microseconds, and a sync takes a hundred times as
+            // long: let them in as long as they keep coming. Whoever was alone last time does not wait.
+            std::thread::yield_now();
         }
+    }
+
+    fn own<'g>(&self, open: &'g mut Option<Group<W, A>>) -> Option<&'g mut Group<W, A>> {
+        open.as_mut().filter(|group| Arc::ptr_eq(&group.answers, self.answers))
     }
 }
 
-impl State {
-    fn settle(&mut self, after: u64, up_to: u64, result: io::Result<()>) {
-        self.synced = self.synced.max(up_to);
-        if let Err(error) = result {
-            self.failed = Some(Failure { after, up_to, kind: error.kind() });
+impl<W, A> Drop for Leader<'_, W, A> {
+    fn drop(&mut self) {
+        let mut open = self.commit.open();
+        if self.own(&mut open).is_some() {
+            *open = None;
+        }
+        drop(open);
+        // Only after a panic is there no answer yet.
+        if self.answers.get().is_none() {
+            let _ = self.answers.set(Vec::new());
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
-    use std::os::fd::OwnedFd;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::mpsc;
 
     use super::*;
-    use crate::message_bus::place::FileIdentity;
 
-    fn segment(file: File) -> Arc<Segment> {
-        let identity = FileIdentity { device: 0, inode: 0 };
-        Arc::new(Segment { file, name: String::new(), identity, opened_len: 0 })
+    type Numbers = GroupCommit<u32, u32>;
+
+    fn doubled(leader: &Leader<'_, u32, u32>) -> Vec<u32> {
+        leader.close().into_iter().map(|number| number * 2).collect()
+    }
+
+    /// Returns once so many are waiting in the open group.
+    fn wait_for(commit: &Numbers, waiting: usize) {
+        while commit.open().as_ref().map_or(0, |group| group.work.len()) < waiting {
+            std::thread::yield_now();
+        }
     }
 
     #[test]
-    fn every_ticket_is_covered_and_a_failure_is_told_to_those_it_was_for() {
-        let commit = GroupCommit::default();
-        let file = segment(tempfile::tempfile().unwrap());
-        let (first, second) = (commit.written(&file), commit.written(&file));
-        commit.sync(second).unwrap();
-        commit.sync(first).unwrap();
-        // A pipe cannot be synced.
-        let (reader, _writer) = io::pipe().unwrap();
-        let pipe = segment(File::from(OwnedFd::from(reader)));
-        let (third, fourth) = (commit.written(&pipe), commit.written(&pipe));
-        assert!(commit.sync(third).is_err());
-        assert!(commit.sync(fourth).is_err(), "the failed sync was for this one too");
-        let fifth = commit.written(&pipe);
-        let sixth = commit.written(&file);
-        assert!(commit.sync(fifth).is_err(), "moving on to another file syncs the old one");
-        commit.sync(sixth).unwrap();
+    fn those_who_come_during_a_commit_share_the_next_one() {
+        let commit = Numbers::default();
+        let turn = Mutex::new(());
+        let commits = Mutex::new(Vec::new());
+        let lead = |leader: &Leader<'_, u32, u32>| {
+            let _turn = turn.lock();
+            let work = leader.close();
+            commits.lock().unwrap().push(work.len());
+            work.into_iter().map(|number| number * 2).collect()
+        };
+        std::thread::scope(|scope| {
+            let busy = turn.lock();
+            for number in 0..20 {
+                let (commit, lead) = (&commit, &lead);
+                scope.spawn(move || assert_eq!(commit.join(number, lead), Some(number * 2)));
+            }
+            wait_for(&commit, 20);
+            drop(busy);
+        });
+        assert_eq!(*commits.lock().unwrap(), [20]);
+        assert_eq!(commit.join(7, doubled), Some(14), "a lone one waits for nobody");
+    }
+
+    #[test]
+    fn a_leader_that_panics_strands_nobody() {
+        for closes_first in [false, true] {
+            let commit = &Numbers::default();
+            let (go, gone) = mpsc::channel::<()>();
+            let lead = move |leader: &Leader<'_, u32, u32>| -> Vec<u32> {
+                gone.recv().unwrap();
+                if closes_first {
+                    leader.close();
+                }
+                panic!("as the test wants it");
+            };
+            std::thread::scope(|scope| {
+                let leader =
+                    scope.spawn(move || catch_unwind(AssertUnwindSafe(|| commit.join(0, lead))).is_err());
+                wait_for(commit, 1);
+                let followers: Vec<_> =
+                    (1..5).map(|number| scope.spawn(move || commit.join(number, doubled))).collect();
+                wait_for(commit, 5);
+                go.send(()).unwrap();
+                assert!(leader.join().unwrap());
+                followers.into_iter().for_each(|follower| assert_eq!(follower.join().unwrap(), None));
+            });
+            assert_eq!(commit.join(7, doubled), Some(14), "the next group has a leader of its own");
+        }
+    }
+
+    #[test]
+    fn many_threads_all_get_their_own_answers() {
+        let commit = Numbers::default();
+        let turn = Mutex::new(());
+        std::thread::scope(|scope| {
+            for thread in 0..8 {
+                let (commit, turn) = (&commit, &turn);
+                scope.spawn(move || {
+                    for number in (0..500).map(|n| thread * 1000 + n) {
+                        let answer = commit.join(number, |leader| {
+                            let _turn = turn.lock();
+                            doubled(leader)
+                        });
+                        assert_eq!(answer, Some(number * 2));
+                    }
+                });
+            }
+        });
     }
 }

@@ -16,9 +16,10 @@ use super::MessageBus;
 use super::index::Key;
 use super::lock;
 use super::place::{Folder, OpenError};
-use super::read::{Rank, ReadErrorKind, View};
+use super::read::ReadErrorKind;
 use super::record::Message;
 use super::timestamp::Timestamp;
+use super::view::{Rank, View};
 
 const MAX_NAME: usize = 80;
 const READERS: &str = "readers";
@@ -106,7 +107,7 @@ impl MessageBus {
     fn mark(&self, name: &str, id: &str, acknowledge: bool) -> Result<ReaderCursor, CursorErrorKind> {
         check_name(name)?;
         let unknown = || CursorErrorKind::Bus(ReadErrorKind::UnknownCursor { id: id.to_owned() });
-        let view = View::open(&self.path)?.ok_or_else(unknown)?;
+        let view = self.view()?.ok_or_else(unknown)?;
         let rank = view.find(Key::Id(id))?.ok_or_else(unknown)?.rank;
         let folder = self.readers_folder(true)?.ok_or_else(unknown)?;
         let guard =

@@ -128,10 +128,18 @@ impl Follower {
     /// # Errors
     /// If a file cannot be opened or read; the follower may be asked again.
     pub fn poll(&mut self) -> Result<Polled, ReadError> {
+        self.poll_at_most(BATCH)
+    }
+
+    /// The same for about so many messages at a time, for a caller that wants to hold few.
+    ///
+    /// # Errors
+    /// As for [`Follower::poll`].
+    pub fn poll_at_most(&mut self, limit: usize) -> Result<Polled, ReadError> {
         // Both before looking: a change from here on is signalled again.
         self.signal.clear();
         self.watch();
-        let mut polled = self.tail.poll(BATCH).map_err(|kind| self.read_error(kind))?;
+        let mut polled = self.tail.poll(limit.max(1)).map_err(|kind| self.read_error(kind))?;
         if !self.queue.is_empty() {
             let mut events: Vec<_> = self.queue.drain(..).collect();
             events.append(&mut polled.events);

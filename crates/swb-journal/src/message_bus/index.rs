@@ -81,6 +81,8 @@ impl Key<'_> {
 pub(super) struct Index {
     file: File,
     header: Header,
+    /// The header as it is in the file.
+    page: Vec<u8>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,9 +99,6 @@ impl Index {
     /// The index of a file, extended if the rest is worth it. `None` if there is none and none can be made.
     pub(super) fn open(folder: &Folder, side: &str, segment: &Segment) -> io::Result<Option<Self>> {
         let len = segment.opened_len;
-        if len <= WORTH_INDEXING {
-            return Ok(None);
-        }
         let current = Self::load(folder, &format!("{side}/{}", file_name(&segment.name)), segment, len)?;
         match current {
             Some(index) if len - index.header.covered <= WORTH_INDEXING => Ok(Some(index)),
@@ -109,6 +108,22 @@ impl Index {
                 Ok(Self::extend(&side, segment, len)?.or(current))
             }
         }
+    }
+
+    /// Whether a file of this size has an index at all.
+    pub(super) fn is_worth_having(len: u64) -> bool {
+        len > WORTH_INDEXING
+    }
+
+    /// Whether it still is as good as one opened now: nobody has touched it, and it fits the file.
+    pub(super) fn serves(&self, segment: &Segment) -> io::Result<bool> {
+        let rest = segment.opened_len.checked_sub(self.header.covered);
+        if rest.is_none_or(|rest| rest > WORTH_INDEXING) {
+            return Ok(false);
+        }
+        let mut page = [0; PAGE];
+        let untouched = self.file.read_at(&mut page, 0)? == PAGE && self.page == page;
+        Ok(untouched && self.header.fits(segment)?)
     }
 
     /// Up to where the file is indexed: an opener.
@@ -163,10 +178,8 @@ impl Index {
         let mut page = Vec::new();
         segment::read_at(&file, &mut page, 0, PAGE)?;
         let Some(header) = Header::decode(&page) else { return Ok(None) };
-        let fits = header.identity == segment.identity
-            && header.covered <= len
-            && header.tail == tail_before(segment, header.covered)?;
-        Ok(fits.then_some(Self { file, header }))
+        let fits = header.covered <= len && header.fits(segment)?;
+        Ok(fits.then_some(Self { file, header, page }))
     }
 
     /// Adds everything up to the last closed record; builds the table anew if it does not fit the file or is too
@@ -185,7 +198,8 @@ impl Index {
                 index.header.advance(segment, &found)?;
                 // The header may claim only what is on the disk.
                 index.file.sync_data()?;
-                index.file.write_all_at(&index.header.encode(), 0)?;
+                index.page = index.header.encode();
+                index.file.write_all_at(&index.page, 0)?;
                 return Ok(Some(index));
             }
         }
@@ -216,7 +230,8 @@ impl Index {
             marks: Vec::new(),
         };
         header.advance(segment, &found)?;
-        let mut bytes = header.encode();
+        let page = header.encode();
+        let mut bytes = page.clone();
         bytes.extend(table.iter().flat_map(|slot| slot.to_le_bytes()));
         let fresh = format!("{name}.{}", std::process::id());
         let Ok(file) = side.open_file(&fresh, OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC) else {
@@ -225,7 +240,7 @@ impl Index {
         file.write_all_at(&bytes, 0)?;
         file.sync_data()?;
         rustix::fs::renameat(side, &fresh, side, name)?;
-        Ok(Some(Self { file, header }))
+        Ok(Some(Self { file, header, page }))
     }
 
     fn insert(&self, found: &Collected) -> io::Result<()> {
@@ -259,26 +274,32 @@ fn collect(segment: &Segment, from: u64) -> io::Result<Collected> {
     let start = if from == 0 { Position::START } else { Position::between(from) };
     let (mut entries, mut marks) = (Vec::new(), Vec::new());
     let mut next_mark = from;
-    let end = segment::scan(segment, start, Patience::ClosedOnly, &mut |offset, record| {
-        // Legacy lines are found by their number, and what cannot be addressed needs no entry.
-        if offset >> OFFSET_BITS == 0 && !record.id.is_empty() && !record.id.starts_with("LEGACY-LINE-") {
-            entries.push((Key::Id(&record.id).hash(), offset));
-            if let Some(key) = &record.idempotency_key {
-                entries.push((Key::Idempotency(key).hash(), offset));
+    let end =
+        segment::scan(segment, start, segment.opened_len, Patience::ClosedOnly, &mut |offset, record| {
+            // Legacy lines are found by their number, and what cannot be addressed needs no entry.
+            if offset >> OFFSET_BITS == 0 && !record.id.is_empty() && !record.id.starts_with("LEGACY-LINE-") {
+                entries.push((Key::Id(&record.id).hash(), offset));
+                if let Some(key) = &record.idempotency_key {
+                    entries.push((Key::Idempotency(key).hash(), offset));
+                }
+                if offset >= next_mark {
+                    marks.push(offset);
+                    next_mark = offset + MARK_SPACING;
+                }
             }
-            if offset >= next_mark {
-                marks.push(offset);
-                next_mark = offset + MARK_SPACING;
-            }
-        }
-        ControlFlow::Continue(())
-    })?;
+            ControlFlow::Continue(())
+        })?;
     // Within legacy lines there is no opener to resume from yet.
     let covered = if end.resume.state == super::parse::State::Between { end.resume.offset } else { 0 };
     Ok(Collected { entries, marks, covered })
 }
 
 impl Header {
+    /// Whether the file up to the covered end is the one that was indexed.
+    fn fits(&self, segment: &Segment) -> io::Result<bool> {
+        Ok(self.identity == segment.identity && self.tail == tail_before(segment, self.covered)?)
+    }
+
     fn advance(&mut self, segment: &Segment, found: &Collected) -> io::Result<()> {
         self.covered = found.covered;
         self.count += found.entries.len() as u64;
@@ -327,10 +348,13 @@ impl Header {
 fn tail_before(segment: &Segment, offset: u64) -> io::Result<[u8; TAIL]> {
     let mut tail = [0; TAIL];
     let start = offset.saturating_sub(TAIL as u64);
-    let mut bytes = Vec::new();
-    segment.read_at(&mut bytes, start, usize::try_from(offset - start).unwrap_or(TAIL))?;
-    tail[..bytes.len()].copy_from_slice(&bytes);
-    Ok(tail)
+    let wanted = usize::try_from(offset - start).unwrap_or(TAIL);
+    match segment.file.read_exact_at(&mut tail[..wanted], start) {
+        Ok(()) => Ok(tail),
+        // A file that has become shorter is no longer the one that was indexed.
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok([0; TAIL]),
+        Err(error) => Err(error),
+    }
 }
 
 fn home(hash: u64, slots: u64) -> u64 {

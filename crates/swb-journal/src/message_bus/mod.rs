@@ -5,8 +5,8 @@
 //! another make do so beside us: the format is theirs too, and nothing here may put their readers out of step.
 //!
 //! ```text
-//!  Draft ─► append ─► repair (torn tail) ─► rotate (full file) ─► one write ─► commit (fsync, grouped)
-//!                                              │
+//!  Draft ─► append ─► commit (fsync, grouped) ─► writer: repair (torn tail) ─► rotate (full file) ─► one write
+//!                                                                                │
 //!   MESSAGE-BUS.md   MESSAGE-BUS.md.<stamp>.archived …      .MESSAGE-BUS.md.swb/{*.idx, readers/, torn}
 //!         │                    │                                       │
 //!         └── segment (scan) ──┴─► read (all, since, last) ◄── index ──┘
@@ -16,8 +16,8 @@
 //! - `record`, `timestamp`, `message_id`, `idempotency`: the words.
 //! - `header`, `body`, `legacy`, `parse`: bytes to records and back. They do no I/O.
 //! - `place`, `lock`, `segment`: files: opening without following links, locking, streaming, archives in order.
-//! - `append`, `repair`, `rotate`, `commit`: the writer's side.
-//! - `read`, `index`, `tail`, `follow`, `watch`, `cursor`, `discover`: the reader's side.
+//! - `append`, `posting`, `commit`, `writer`, `repair`, `rotate`: the writer's side.
+//! - `read`, `view`, `lookup`, `index`, `tail`, `follow`, `watch`, `cursor`, `discover`: the reader's side.
 //!
 //! Invariants. An acknowledged message is found exactly once, in file order, by every reader and follower, across
 //! rotations and kills. Whatever bytes a body holds, it reads back exactly and is one message. The same message reads
@@ -29,7 +29,7 @@
 //! carry one backslash more), `swb_key` (idempotency key).
 //!
 //! Proof: unit and property tests beside the code; `tests/message_bus/` (processes, kills, rotation, damage, following);
-//! frozen files in `fixtures/message-bus/`; speed in `benches/message_bus.rs`.
+//! frozen files in `fixtures/message-bus/`; speed in `benches/message_bus/`.
 
 mod append;
 mod body;
@@ -42,10 +42,12 @@ mod idempotency;
 mod index;
 mod legacy;
 mod lock;
+mod lookup;
 mod message_id;
 mod options;
 mod parse;
 mod place;
+mod posting;
 mod read;
 mod record;
 mod repair;
@@ -53,9 +55,11 @@ mod rotate;
 mod segment;
 mod tail;
 mod timestamp;
+mod view;
 mod watch;
+mod writer;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 
 pub use append::{AppendError, AppendErrorKind, Appended};
@@ -75,18 +79,23 @@ pub use timestamp::{Civil, Timestamp};
 #[derive(Debug)]
 pub struct MessageBus {
     path: BusPath,
-    full_path: PathBuf,
     options: BusOptions,
-    writer: Mutex<Option<append::Writer>>,
-    commit: commit::GroupCommit,
+    writer: Mutex<Option<writer::Writer>>,
+    commit: commit::GroupCommit<posting::Posting, append::Answer>,
+    kept: view::Kept,
 }
 
 impl MessageBus {
     /// The bus at this place. Nothing is touched until it is used.
     #[must_use]
     pub fn new(path: BusPath, options: BusOptions) -> Self {
-        let full_path = path.to_path_buf();
-        Self { path, full_path, options, writer: Mutex::default(), commit: commit::GroupCommit::default() }
+        Self {
+            path,
+            options,
+            writer: Mutex::default(),
+            commit: commit::GroupCommit::default(),
+            kept: view::Kept::default(),
+        }
     }
 
     /// Where it is.
@@ -98,7 +107,7 @@ impl MessageBus {
     /// The bus file's path.
     #[must_use]
     pub fn file_path(&self) -> &Path {
-        &self.full_path
+        self.path.file()
     }
 
     /// How it is written and followed.

@@ -28,6 +28,7 @@ pub const PLAIN_BUS: &str = "MESSAGE-BUS.md";
 pub struct BusPath {
     folder: PathBuf,
     name: String,
+    file: PathBuf,
     /// How many of `folder`'s last components must be real folders, not links.
     confined: usize,
 }
@@ -46,7 +47,7 @@ impl BusPath {
             return Err(not_a_file());
         }
         let folder = path.parent().ok_or_else(not_a_file)?.to_owned();
-        Ok(Self { folder, name, confined: 0 })
+        Ok(Self { folder, name, file: path, confined: 0 })
     }
 
     /// The bus of a project, or of one of its tasks, under a root it cannot leave.
@@ -59,15 +60,25 @@ impl BusPath {
         folder.push(checked_name("project", project)?);
         if let Some(task) = task {
             folder.push(checked_name("task", task)?);
-            return Ok(Self { folder, name: TASK_BUS.to_owned(), confined: 2 });
+            return Ok(Self::confined(folder, TASK_BUS, 2));
         }
-        Ok(Self { folder, name: PROJECT_BUS.to_owned(), confined: 1 })
+        Ok(Self::confined(folder, PROJECT_BUS, 1))
+    }
+
+    fn confined(folder: PathBuf, name: &str, confined: usize) -> Self {
+        Self { file: folder.join(name), folder, name: name.to_owned(), confined }
     }
 
     /// The file's path.
     #[must_use]
     pub fn to_path_buf(&self) -> PathBuf {
-        self.folder.join(&self.name)
+        self.file.clone()
+    }
+
+    /// The file's path, borrowed.
+    #[must_use]
+    pub fn file(&self) -> &Path {
+        &self.file
     }
 
     /// The folder the file is in.

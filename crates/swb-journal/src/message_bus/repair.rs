@@ -61,7 +61,7 @@ pub(super) fn examine(segment: &Segment, known: Option<Known>, size: u64) -> io:
                     note_newest(&record.id);
                     ControlFlow::Continue(())
                 };
-                segment::scan(segment, Position::START, Patience::ClosedOnly, &mut visit)?.resume
+                segment::scan(segment, Position::START, size, Patience::ClosedOnly, &mut visit)?.resume
             }
         },
     };

@@ -10,6 +10,7 @@
 use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
@@ -25,13 +26,13 @@ const CHUNK: usize = 1 << 20;
 /// A lock held this long over an unchanged file is not held by a writer in the middle of a write call.
 const WRITE_CALL: Duration = Duration::from_millis(50);
 
-/// An open file of a bus, for reading.
-#[derive(Debug)]
+/// An open file of a bus, for reading. A clone is the same opening.
+#[derive(Clone, Debug)]
 pub(super) struct Segment {
-    pub(super) file: File,
-    pub(super) name: String,
+    pub(super) file: Arc<File>,
+    pub(super) name: Arc<str>,
     pub(super) identity: FileIdentity,
-    /// Its size when it was opened.
+    /// Its size when it was opened, or last found to be the same file.
     pub(super) opened_len: u64,
 }
 
@@ -43,13 +44,7 @@ impl Segment {
             Err(error) if error.is_missing() => return Ok(None),
             Err(error) => return Err(error),
         };
-        Ok(Some(Self { file, name: name.to_owned(), identity, opened_len }))
-    }
-
-    /// The same open file under a second handle.
-    pub(super) fn try_clone(&self) -> io::Result<Self> {
-        let file = self.file.try_clone()?;
-        Ok(Self { file, name: self.name.clone(), identity: self.identity, opened_len: self.opened_len })
+        Ok(Some(Self { file: Arc::new(file), name: name.into(), identity, opened_len }))
     }
 
     pub(super) fn len(&self) -> io::Result<u64> {
@@ -96,6 +91,20 @@ impl Position {
     }
 }
 
+/// Where a scan starts.
+#[derive(Debug)]
+pub(super) struct Start {
+    pub(super) position: Position,
+    /// Bytes from there on that the caller has read already.
+    pub(super) ahead: Vec<u8>,
+}
+
+impl From<Position> for Start {
+    fn from(position: Position) -> Self {
+        Self { position, ahead: Vec::new() }
+    }
+}
+
 /// What to do about a last record that may still be growing.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Patience {
@@ -118,25 +127,30 @@ pub(super) struct ScanEnd {
     pub(super) undecided: bool,
 }
 
-/// Visits the records of a segment from a position to its present end.
+/// Visits the records of a segment from a place to `end`, its size a moment ago; further if the last of them was still
+/// being written.
 pub(super) fn scan(
     segment: &Segment,
-    from: Position,
+    start: impl Into<Start>,
+    mut end: u64,
     patience: Patience,
     visit: &mut dyn FnMut(u64, Record<'_>) -> ControlFlow<()>,
 ) -> io::Result<ScanEnd> {
-    let mut end = segment.len()?;
-    let mut position = from;
-    let mut buffer = Vec::new();
+    let Start { mut position, ahead: mut buffer } = start.into();
+    let mut read_ahead = !buffer.is_empty();
     let mut chunk = CHUNK;
     // The record that was last when the scan began; past it the scan owes nobody anything.
     let mut owed = None;
     loop {
         let left = usize::try_from(end.saturating_sub(position.offset)).unwrap_or(usize::MAX);
-        segment.read_at(&mut buffer, position.offset, left.min(chunk))?;
-        if buffer.len() < left.min(chunk) {
-            // Truncated under us: what is there now is all there is.
-            end = position.offset + buffer.len() as u64;
+        if std::mem::take(&mut read_ahead) {
+            buffer.truncate(left);
+        } else {
+            segment.read_at(&mut buffer, position.offset, left.min(chunk))?;
+            if buffer.len() < left.min(chunk) {
+                // Truncated under us: what is there now is all there is.
+                end = position.offset + buffer.len() as u64;
+            }
         }
         let mut scanner = Scanner::new(&buffer, position.state);
         let open = loop {

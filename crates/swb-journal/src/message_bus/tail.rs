@@ -13,9 +13,10 @@ use std::time::{Duration, Instant};
 
 use super::index::Key;
 use super::place::BusPath;
-use super::read::{ReadErrorKind, Successor, View};
+use super::read::ReadErrorKind;
 use super::record::Message;
 use super::segment::{self, Patience, Position, Segment};
+use super::view::{Kept, Successor, View};
 
 /// A foreign writer gives up on a lock after about this long; until then it may append to a rotated file.
 const LATE_WRITERS: Duration = Duration::from_secs(35);
@@ -62,6 +63,7 @@ pub struct Polled {
 #[derive(Debug)]
 pub(super) struct Tail {
     path: BusPath,
+    kept: Kept,
     current: Option<Reading>,
     rotated: Vec<(Reading, Instant)>,
     last_id: Option<String>,
@@ -81,14 +83,15 @@ struct Reading {
 
 impl Tail {
     pub(super) fn new(path: BusPath, from: &FollowFrom) -> Result<Self, ReadErrorKind> {
-        let current = match View::open(&path)? {
+        let kept = Kept::default();
+        let current = match View::open(&path, &kept)? {
             None => None,
             Some(view) => match from {
                 FollowFrom::Beginning => None,
                 FollowFrom::After(id) => match view.find(Key::Id(id))? {
                     Some(found) => view
                         .segment_of(found.rank)?
-                        .map(|segment| Reading::new(segment, found.position, true)),
+                        .map(|segment| Reading::new(segment, found.start.position, true)),
                     None if view.is_missing()? => None,
                     None => return Err(ReadErrorKind::UnknownCursor { id: id.clone() }),
                 },
@@ -104,7 +107,7 @@ impl Tail {
             FollowFrom::After(id) => Some(id.clone()),
             _ => None,
         };
-        Ok(Self { path, current, rotated: Vec::new(), last_id })
+        Ok(Self { path, kept, current, rotated: Vec::new(), last_id })
     }
 
     /// Fetches about `limit` new messages.
@@ -112,7 +115,7 @@ impl Tail {
         let mut polled = Polled::default();
         self.poll_late(limit, &mut polled)?;
         loop {
-            let Some(view) = View::open(&self.path)? else { return Ok(polled) };
+            let Some(view) = View::open(&self.path, &self.kept)? else { return Ok(polled) };
             let Some(current) = &mut self.current else {
                 let Some(first) = view.first()? else { return Ok(polled) };
                 self.current = Some(Reading::new(first, Position::START, false));
@@ -144,7 +147,7 @@ impl Tail {
                 }
                 Successor::Replaced => {
                     polled.events.push(FollowEvent::Rewritten);
-                    if let Some(view) = View::open(&self.path)? {
+                    if let Some(view) = View::open(&self.path, &self.kept)? {
                         self.current = restart(&view, self.last_id.as_deref())?;
                     }
                 }
@@ -171,9 +174,9 @@ fn restart(view: &View<'_>, last_id: Option<&str>) -> Result<Option<Reading>, Re
         && let Some(found) = view.find(Key::Id(id))?
         && let Some(segment) = view.segment_of(found.rank)?
     {
-        return Ok(Some(Reading::new(segment, found.position, true)));
+        return Ok(Some(Reading::new(segment, found.start.position, true)));
     }
-    Ok(view.live_again()?.map(|live| Reading::new(live, Position::START, false)))
+    Ok(view.live().map(|live| Reading::new(live.clone(), Position::START, false)))
 }
 
 impl Reading {
@@ -200,7 +203,7 @@ impl Reading {
         };
         let mut skip = self.skip_first;
         let mut full = false;
-        let end = segment::scan(&self.segment, self.position, patience, &mut |_, record| {
+        let end = segment::scan(&self.segment, self.position, len, patience, &mut |_, record| {
             if std::mem::take(&mut skip) {
                 return ControlFlow::Continue(());
             }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use swb_journal::message_bus::MessageBus;
+use swb_journal::message_bus::{BusOptions, BusPath, MessageBus};
 
 use crate::support::{World, bodies, draft, foreign, ids};
 
@@ -136,6 +136,39 @@ fn an_index_is_never_believed_over_an_edited_file() {
         std::fs::write(entry.unwrap().path(), "nonsense").unwrap();
     }
     assert_eq!(ids(&bus.read_since(&again[800]).unwrap()), again[801..]);
+}
+
+#[test]
+fn every_read_is_of_what_is_at_the_path_now() {
+    let world = World::new();
+    let bus = MessageBus::new(BusPath::in_root(world.dir.path(), "p", None).unwrap(), BusOptions::default());
+    let (folder, file) = (bus.path().folder().to_owned(), bus.file_path().to_owned());
+    let seen = || bodies(&bus.read_last(5).unwrap());
+    bus.append(&draft("first")).unwrap();
+    assert_eq!(seen(), ["first"]);
+    // Another file under the same name, then none, then one in another folder of the same name.
+    std::fs::rename(&file, folder.join("aside")).unwrap();
+    std::fs::write(&file, foreign("X", "second")).unwrap();
+    assert_eq!(seen(), ["second"]);
+    std::fs::remove_file(&file).unwrap();
+    assert!(seen().is_empty());
+    std::fs::rename(&folder, world.dir.path().join("old")).unwrap();
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(&file, foreign("Y", "third")).unwrap();
+    assert_eq!(seen(), ["third"]);
+    // The same file in another folder: archives are those beside it now.
+    let moved = world.dir.path().join("moved");
+    std::fs::rename(&folder, &moved).unwrap();
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::rename(moved.join(file.file_name().unwrap()), &file).unwrap();
+    std::fs::write(file.with_extension("md.20200101-000000.archived"), foreign("Z", "earlier")).unwrap();
+    assert_eq!(seen(), ["earlier", "third"]);
+    // A link is refused however often the bus was read before.
+    std::fs::rename(&folder, world.dir.path().join("outside")).unwrap();
+    std::os::unix::fs::symlink(world.dir.path().join("old"), &folder).unwrap();
+    std::fs::write(world.dir.path().join("old").join(file.file_name().unwrap()), foreign("E", "evil"))
+        .unwrap();
+    assert!(bus.read_last(5).is_err());
 }
 
 #[test]

@@ -24,7 +24,9 @@ fn decode(text: &str) -> Option<Header<'static>> {
 fn write_header(out: &mut Vec<u8>, id: &str, time: Timestamp, draft: &Draft, note: BodyNote) {
     write::head(out, id, time);
     write::scope(out, draft);
-    write::issue(out, id, draft);
+    if write::is_own_issue(draft) {
+        write::issue(out, id);
+    }
     write::rest(out, draft, note);
 }
 

@@ -19,21 +19,25 @@ pub(in crate::message_bus) fn head(out: &mut Vec<u8>, id: &str, timestamp: Times
     out.push(b'\n');
 }
 
-/// Appends the fields between `ts` and `issue_id`.
+/// Appends the fields from `type` to `issue_id`, if one was given.
 pub(in crate::message_bus) fn scope(out: &mut Vec<u8>, draft: &Draft) {
     field(out, "type: ", &draft.kind);
     field(out, "project_id: ", &draft.project_id);
     field(out, "task_id: ", &draft.task_id);
     field(out, "run_id: ", &draft.run_id);
+    if !draft.issue_id.is_empty() {
+        issue(out, &draft.issue_id);
+    }
 }
 
-/// Appends `issue_id`: the given one, or an issue's own id.
-pub(in crate::message_bus) fn issue(out: &mut Vec<u8>, id: &str, draft: &Draft) {
-    if !draft.issue_id.is_empty() {
-        field(out, "issue_id: ", &draft.issue_id);
-    } else if draft.kind == "ISSUE" {
-        field(out, "issue_id: ", id);
-    }
+/// Whether the message is an issue that is known by its own id.
+pub(in crate::message_bus) fn is_own_issue(draft: &Draft) -> bool {
+    draft.issue_id.is_empty() && draft.kind == "ISSUE"
+}
+
+/// Appends `issue_id`.
+pub(in crate::message_bus) fn issue(out: &mut Vec<u8>, id: &str) {
+    field(out, "issue_id: ", id);
 }
 
 /// Appends everything after `issue_id`, and the closing `---`.

@@ -2,9 +2,12 @@
 //!
 //! Each line is `name: ours X, limit Y, ratio Z`; the ratio is ours to the limit, of rates where a rate is given and
 //! of times where a time is given. The binary runs itself again as a child for the rows with several processes.
+//! Rows against other programs appear if those are installed; see [`peers`].
 
 #![expect(clippy::print_stdout, reason = "printing is what a benchmark does")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot run has nothing to say")]
+
+mod peers;
 
 use std::fs::{File, OpenOptions};
 use std::hint::black_box;
@@ -13,6 +16,7 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use swb_journal::message_bus::{BusOptions, BusPath, Draft, FollowEvent, FollowFrom, MessageBus};
@@ -29,6 +33,9 @@ fn main() {
     let dir = tempfile::tempdir().unwrap();
     if wanted("append") {
         append_rows(dir.path());
+    }
+    if wanted("threads") {
+        threads_row(&dir.path().join("threads.md"));
     }
     if wanted("commit") {
         group_commit_rows(dir.path());
@@ -134,6 +141,7 @@ fn rate(count: usize, time: Duration) -> f64 {
 
 fn append_rows(dir: &Path) {
     let path = dir.join("append.md");
+    let mut alone = 0.0;
     for count in [1, 4] {
         let (mut ours, mut bare) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
@@ -144,8 +152,50 @@ fn append_rows(dir: &Path) {
             "append 1 KiB, {count} process{} (limit: open+flock+write+close)",
             if count == 1 { "" } else { "es" }
         );
-        rate_line(&name, median(ours), median(bare));
+        let ours = median(ours);
+        rate_line(&name, ours, median(bare));
+        if count == 1 {
+            alone = ours;
+        }
     }
+    threads_row(&path);
+    for (name, peer) in peers::ROWS {
+        let dir = tempfile::tempdir_in(dir).unwrap();
+        let name = format!("append 1 KiB, 1 process (limit: {name})");
+        match peer(dir.path()) {
+            Some(peer) => rate_line(&name, alone, peer),
+            None => println!("{name}: not installed: row skipped"),
+        }
+    }
+}
+
+/// Appends per second of several threads together, from when all of them are there.
+fn threads(bus: &MessageBus, threads: usize, each: usize) -> f64 {
+    let ready = Barrier::new(threads + 1);
+    let start = std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                let draft = kibibyte();
+                ready.wait();
+                (0..each).for_each(|_| drop(bus.append(&draft).unwrap()));
+            });
+        }
+        ready.wait();
+        Instant::now()
+    });
+    rate(threads * each, start.elapsed())
+}
+
+/// Threads that share one opened bus, against one thread that has it for itself.
+fn threads_row(path: &Path) {
+    let (mut shared, mut alone) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        for (count, rates) in [(1, &mut alone), (8, &mut shared)] {
+            rates.push(threads(&bus(path, false), count, 40_000 / count));
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    rate_line("append 1 KiB, 8 threads of one process (limit: one thread)", median(shared), median(alone));
 }
 
 fn group_commit_rows(dir: &Path) {
@@ -170,17 +220,7 @@ fn group_commit_rows(dir: &Path) {
         batched.push(rate(64 * rounds, start.elapsed()));
         std::fs::remove_file(&path).unwrap();
 
-        let bus = self::bus(&path, true);
-        let start = Instant::now();
-        std::thread::scope(|scope| {
-            for _ in 0..64 {
-                scope.spawn(|| {
-                    let draft = kibibyte();
-                    (0..rounds).for_each(|_| drop(bus.append(&draft).unwrap()));
-                });
-            }
-        });
-        threaded.push(rate(64 * rounds, start.elapsed()));
+        threaded.push(threads(&self::bus(&path, true), 64, rounds));
         std::fs::remove_file(&path).unwrap();
     }
     let limit = median(bare);

@@ -1,0 +1,121 @@
+//! What every request passes before a route sees it: an id, the right name, the right page, a principal.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::future::poll_fn;
+
+use crate::auth::{self, Keyring, Principal};
+use crate::failure::{Failure, unauthorized};
+use crate::host::{Addressed, Names, Stranger};
+use crate::metrics::Metrics;
+use crate::routes;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const LONGEST_REQUEST_ID: usize = 200;
+
+#[derive(Debug)]
+pub(crate) struct Front {
+    pub(crate) keyring: Keyring,
+    pub(crate) names: Names,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) router: Router,
+}
+
+impl Front {
+    /// Answers one request, whatever it is.
+    pub(crate) async fn serve(
+        &self,
+        request: Request<hyper::body::Incoming>,
+    ) -> Result<Response, Infallible> {
+        let id = request_id(request.headers());
+        let mut response = match self.admit(request.map(Body::new)) {
+            Ok(request) => self.route(request).await,
+            Err(response) => *response,
+        };
+        self.metrics.answered(response.status().as_u16());
+        let headers = response.headers_mut();
+        headers.insert(REQUEST_ID, id);
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        // A path may hold a token; where a link leads is nobody's business to learn from where.
+        headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+        Ok(response)
+    }
+
+    /// The request with its principal, or what to tell the stranger.
+    fn admit(&self, mut request: Request<Body>) -> Result<Request<Body>, Box<Response>> {
+        let refuse = |response: Response| Err(Box::new(response));
+        let addressed = match self.names.judge(request.uri(), request.headers()) {
+            Ok(addressed) => addressed,
+            Err(Stranger::NoHost) => {
+                return refuse(Failure::bad_request("one Host header is required").into_response());
+            }
+            Err(Stranger::Host) => {
+                return refuse(Failure::forbidden("this is not a name of this server").into_response());
+            }
+            Err(Stranger::Origin) => {
+                return refuse(Failure::forbidden("pages of other sites are not served").into_response());
+            }
+        };
+        if addressed == Addressed::Page
+            && request.method() == Method::GET
+            && let Some(code) = request.uri().path().strip_prefix("/auth/")
+        {
+            return refuse(auth::sign_in(&self.keyring, code));
+        }
+        let mut principal = None;
+        if let Some((token, rest)) = auth::split_prefix(request.uri()) {
+            principal = self.keyring.owner_of_token(token);
+            let rest = rest.filter(|_| principal.is_some());
+            let Some(rest) = rest else { return refuse(unauthorized()) };
+            *request.uri_mut() = rest;
+        }
+        let principal = principal.or_else(|| auth::in_headers(&self.keyring, request.headers(), addressed));
+        if principal.is_none() && !is_open(request.uri()) {
+            return refuse(unauthorized());
+        }
+        // A route for GET would answer HEAD too, and a stream would then never end.
+        if request.method() == Method::HEAD {
+            return refuse(routes::method_not_allowed().into_response());
+        }
+        if let Some(principal) = principal {
+            request.extensions_mut().insert::<Principal>(principal);
+        }
+        Ok(request)
+    }
+
+    async fn route(&self, request: Request<Body>) -> Response {
+        use tower_service::Service;
+        let mut router = self.router.clone();
+        let ready: Result<(), Infallible> =
+            poll_fn(|cx| Service::<Request<Body>>::poll_ready(&mut router, cx)).await;
+        match ready {
+            Ok(()) => router.call(request).await.unwrap_or_else(|never| match never {}),
+            Err(never) => match never {},
+        }
+    }
+}
+
+fn is_open(uri: &Uri) -> bool {
+    routes::OPEN.contains(&uri.path())
+}
+
+/// The caller's own id, or a fresh one.
+fn request_id(headers: &HeaderMap) -> HeaderValue {
+    let given = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok()).map(str::trim);
+    let given = given.filter(|id| (1..=LONGEST_REQUEST_ID).contains(&id.len()));
+    if let Some(id) = given.and_then(|id| HeaderValue::from_str(id).ok()) {
+        return id;
+    }
+    let nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let mut random = [0; 6];
+    // Only uniqueness is wanted, and the time gives most of it.
+    let _ = getrandom::fill(&mut random);
+    let random = random.iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+    HeaderValue::from_str(&format!("req-{nanos}-{random:012x}")).unwrap_or(HeaderValue::from_static("req"))
+}

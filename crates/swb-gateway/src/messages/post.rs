@@ -1,0 +1,91 @@
+//! Posting: one append, one event.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::Serialize;
+use swb_journal::message_bus::{Draft, IdempotencyKey};
+use swb_proto::Meta;
+
+use super::draft;
+use super::item::Time;
+use super::scope::{ProjectPath, Scope};
+use crate::auth::Principal;
+use crate::failure::Failure;
+use crate::json;
+use crate::routes::App;
+
+/// What a poster is told.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Posted<'a> {
+    /// The message's id.
+    msg_id: &'a str,
+    /// When it was posted.
+    timestamp: Time,
+}
+
+/// The event `message.posted`.
+#[derive(Debug, Serialize)]
+struct PostedEvent<'a> {
+    project: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task: Option<&'a str>,
+    msg_id: &'a str,
+    r#type: &'a str,
+}
+
+/// `POST /api/v1/messages`.
+pub(crate) async fn post_v1(
+    State(app): State<Arc<App>>,
+    Extension(principal): Extension<Principal>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Failure> {
+    let (scope, draft) = draft::for_v1(&draft::read_body(body).await?)?;
+    post(&app, &principal, &headers, &scope, draft).await
+}
+
+/// `POST /api/projects/{project}[/tasks/{task}]/messages`.
+pub(crate) async fn post_path(
+    State(app): State<Arc<App>>,
+    Extension(principal): Extension<Principal>,
+    ProjectPath(scope): ProjectPath,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Failure> {
+    let draft = draft::for_path(&draft::read_body(body).await?, &scope)?;
+    post(&app, &principal, &headers, &scope, draft).await
+}
+
+async fn post(
+    app: &App,
+    principal: &Principal,
+    headers: &HeaderMap,
+    scope: &Scope,
+    mut draft: Draft,
+) -> Result<Response, Failure> {
+    if let Some(key) = headers.get("idempotency-key") {
+        let key = key.to_str().unwrap_or_default().trim();
+        let key = IdempotencyKey::new(key).map_err(|error| Failure::bad_request(error.to_string()))?;
+        draft.idempotency_key = Some(key);
+    }
+    let (appended, draft) = app.buses.append(scope, draft).await?;
+    if !appended.already_posted {
+        app.metrics.appends.fetch_add(1, Ordering::Relaxed);
+        let (msg_id, project, task) = (appended.id.as_str(), scope.project(), scope.task());
+        let event = PostedEvent { project, task, msg_id, r#type: &draft.kind };
+        // The message is in its file; that nobody hears of it here is no reason to tell its poster otherwise.
+        let actor = principal.actor();
+        if let Err(error) = app.topics.publish("message.posted", &Meta::default(), Some(&actor), &event) {
+            tracing::warn!(%error, "message.posted was not published");
+        }
+    }
+    let body = json::line(&Posted { msg_id: appended.id.as_str(), timestamp: Time(appended.timestamp) });
+    Ok((StatusCode::CREATED, [(header::CONTENT_TYPE, json::CONTENT_TYPE)], body).into_response())
+}

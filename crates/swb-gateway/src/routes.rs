@@ -1,0 +1,103 @@
+//! The table of routes, and what they share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::get;
+use schemars::JsonSchema;
+use serde::Serialize;
+use swb_bus::topics::Topics;
+
+use crate::buses::Buses;
+use crate::failure::{ErrorCode, Failure};
+use crate::messages::{list_path, list_v1, post_path, post_v1};
+use crate::metrics::Metrics;
+use crate::stream::{Feeds, stream_path, stream_v1};
+use crate::{json, openapi};
+
+/// Paths that anybody may ask for, because their answers say nothing.
+pub(crate) const OPEN: [&str; 3] = ["/healthz", "/api/v1/health", "/api/v1/version"];
+
+/// What handlers share.
+#[derive(Debug)]
+pub(crate) struct App {
+    pub(crate) buses: Buses,
+    pub(crate) feeds: Arc<Feeds>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) topics: Arc<Topics>,
+    pub(crate) heartbeat: Duration,
+    pub(crate) most_streams: i64,
+}
+
+/// Whether the server is well.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Health {
+    /// Always `ok`: a server that is not does not answer.
+    status: &'static str,
+}
+
+/// Which version the server is.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Version {
+    /// The version.
+    version: &'static str,
+}
+
+pub(crate) fn router(app: Arc<App>) -> Router {
+    Router::new()
+        .route("/", get(home))
+        .route("/healthz", get(health))
+        .route("/metrics", get(metrics))
+        .route("/api/openapi.json", get(document))
+        .route("/api/v1/health", get(health))
+        .route("/api/v1/version", get(version))
+        .route("/api/v1/messages", get(list_v1).post(post_v1))
+        .route("/api/v1/messages/stream", get(stream_v1))
+        .route("/api/projects/{project}/messages", get(list_path).post(post_path))
+        .route("/api/projects/{project}/messages/stream", get(stream_path))
+        .route("/api/projects/{project}/tasks/{task}/messages", get(list_path).post(post_path))
+        .route("/api/projects/{project}/tasks/{task}/messages/stream", get(stream_path))
+        .fallback(async || Failure::not_found())
+        .method_not_allowed_fallback(async || method_not_allowed())
+        .with_state(app)
+}
+
+/// The path is right, the method is not.
+pub(crate) fn method_not_allowed() -> Failure {
+    Failure::new(ErrorCode::MethodNotAllowed, "method not allowed")
+}
+
+async fn home() -> Html<&'static str> {
+    Html(concat!(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Switchboard</title>",
+        "<h1>Switchboard ",
+        env!("CARGO_PKG_VERSION"),
+        "</h1>",
+        "<p>This browser is signed in. <a href=\"/api/openapi.json\">The interface</a> is all there is to see yet.</p>\n",
+    ))
+}
+
+async fn health() -> Response {
+    answer(&Health { status: "ok" })
+}
+
+async fn version() -> Response {
+    answer(&Version { version: env!("CARGO_PKG_VERSION") })
+}
+
+async fn metrics(State(app): State<Arc<App>>) -> Response {
+    let page = app.metrics.page(app.feeds.count());
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], page).into_response()
+}
+
+async fn document() -> Response {
+    ([(header::CONTENT_TYPE, json::CONTENT_TYPE)], openapi::text()).into_response()
+}
+
+fn answer(value: &impl Serialize) -> Response {
+    ([(header::CONTENT_TYPE, json::CONTENT_TYPE)], json::line(value)).into_response()
+}

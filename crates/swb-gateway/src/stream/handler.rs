@@ -1,0 +1,123 @@
+//! The request for a stream: where to begin, and the headers that are sent at once.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream;
+use swb_journal::message_bus::{FollowFrom, MessageBus};
+
+use super::feed::{Feed, FeedError};
+use super::history::History;
+use super::reader::{Begin, Reader};
+use crate::failure::{ErrorCode, Failure};
+use crate::messages::{ProjectPath, Query, Scope};
+use crate::metrics::{Counted, Metrics};
+use crate::routes::App;
+
+/// `GET /api/v1/messages/stream`.
+pub(crate) async fn stream_v1(
+    State(app): State<Arc<App>>,
+    query: Query,
+    headers: HeaderMap,
+) -> Result<Response, Failure> {
+    let scope = Scope::from_query(&query)?;
+    respond(&app, &scope, &query, &headers).await
+}
+
+/// `GET /api/projects/{project}[/tasks/{task}]/messages/stream`.
+pub(crate) async fn stream_path(
+    State(app): State<Arc<App>>,
+    ProjectPath(scope): ProjectPath,
+    query: Query,
+    headers: HeaderMap,
+) -> Result<Response, Failure> {
+    respond(&app, &scope, &query, &headers).await
+}
+
+async fn respond(app: &App, scope: &Scope, query: &Query, headers: &HeaderMap) -> Result<Response, Failure> {
+    let from = begin(query, headers)?;
+    let bus = app.buses.get(scope)?;
+    let counted = Counted::new(&app.metrics, |metrics: &Metrics| &metrics.streams);
+    if app.metrics.streams.load(Ordering::Relaxed) > app.most_streams {
+        return Err(Failure::new(ErrorCode::TooManyRequests, "too many streams are open"));
+    }
+    app.metrics.streams_opened.fetch_add(1, Ordering::Relaxed);
+    let (feeds, metrics) = (Arc::clone(&app.feeds), Arc::clone(&app.metrics));
+    let opened = tokio::task::spawn_blocking(move || {
+        let Some(feed) = feeds.get(&bus, &metrics)? else { return Ok(None) };
+        let begin = open(&bus, &feed, &from)?;
+        Ok::<_, FeedError>(Some((bus, feed, begin)))
+    });
+    let Some((bus, feed, begin)) = opened.await?? else {
+        return Err(Failure::new(ErrorCode::Internal, "the server is stopping"));
+    };
+    let reader = Reader::new(bus, feed, begin, app.heartbeat, Arc::clone(&app.metrics));
+    // The count goes with the reader: a client that leaves drops both.
+    let chunks = stream::unfold((reader, counted), |(mut reader, counted)| async move {
+        let chunk = reader.next().await?;
+        Some((Ok::<Bytes, std::convert::Infallible>(chunk), (reader, counted)))
+    });
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+        (header::CONNECTION, HeaderValue::from_static("keep-alive")),
+        (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
+    ];
+    Ok((headers, Body::from_stream(chunks)).into_response())
+}
+
+/// Where the client wants to begin. A browser that reconnects sends its header beside the first query, and means the header.
+fn begin(query: &Query, headers: &HeaderMap) -> Result<FollowFrom, Failure> {
+    let last =
+        headers.get("last-event-id").map(|id| String::from_utf8_lossy(id.as_bytes()).trim().to_owned());
+    if let Some(id) = last.filter(|id| !id.is_empty()) {
+        return Ok(FollowFrom::After(id));
+    }
+    if let Some(id) = query.get("after") {
+        return Ok(FollowFrom::After(id.to_owned()));
+    }
+    match query.get("tail").map(str::parse) {
+        None => Ok(FollowFrom::Beginning),
+        Some(Ok(0)) => Ok(FollowFrom::End),
+        Some(Ok(count)) => Ok(FollowFrom::Last(count)),
+        Some(Err(_)) => Err(Failure::bad_request("tail must be a whole number, 0 or more")),
+    }
+}
+
+/// In the ring if it has the place, else in the file.
+fn open(bus: &MessageBus, feed: &Feed, from: &FollowFrom) -> Result<Begin, FeedError> {
+    let line = |id: &str| Bytes::from(format!("id: {id}\n"));
+    match from {
+        FollowFrom::End => {
+            // Noted before the look, so that nothing posted in between is left out of both.
+            let next = feed.head();
+            let last = bus.read_last(1)?.first().map(|message| line(&message.id)).unwrap_or_default();
+            Ok(Begin::Ring { next, last })
+        }
+        FollowFrom::After(id) if let Some(next) = feed.after_id(id) => {
+            Ok(Begin::Ring { next, last: line(id) })
+        }
+        _ => {
+            let (history, known) = History::open(bus, from)?;
+            let last = match from {
+                FollowFrom::After(id) if known => line(id),
+                _ => Bytes::new(),
+            };
+            Ok(Begin::File { history: Box::new(history), last })
+        }
+    }
+}
+
+impl From<FeedError> for Failure {
+    fn from(error: FeedError) -> Self {
+        match error {
+            FeedError::Read(error) => error.into(),
+            other @ FeedError::Thread(_) => Failure::internal("the message bus cannot be followed", &other),
+        }
+    }
+}
