@@ -3,34 +3,17 @@
 //! Sharded by id, so that callers on different threads seldom meet at one lock; each critical section is one hash-map
 //! operation. An entry lives exactly as long as its [`Entry`] guard, which its caller holds.
 
-use std::collections::{HashMap, hash_map};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::hash_map;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
 use uuid::Uuid;
 
 use crate::cancel::{CancelSignal, StopReason};
+use crate::request_id::ById;
 
 const SHARDS: usize = 16;
-type Shard = Mutex<HashMap<u128, CancelSignal, BuildHasherDefault<RandomKey>>>;
-
-/// Ids are random already: their low bits are as good as a hash.
-#[derive(Default)]
-struct RandomKey(u64);
-
-impl Hasher for RandomKey {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("keys are u128");
-    }
-    #[expect(clippy::cast_possible_truncation, reason = "the low half is the hash")]
-    fn write_u128(&mut self, key: u128) {
-        self.0 = key as u64;
-    }
-}
+type Shard = Mutex<ById<CancelSignal>>;
 
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {

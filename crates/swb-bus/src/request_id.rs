@@ -4,10 +4,31 @@
 //! unique in practice but not secret. Nothing is ever granted for knowing one.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 
 use uuid::{Builder, Uuid};
+
+/// A table of requests by their id.
+pub(crate) type ById<T> = HashMap<u128, T, BuildHasherDefault<RandomKey>>;
+
+/// Ids are random already: their low bits are as good as a hash.
+#[derive(Debug, Default)]
+pub(crate) struct RandomKey(u64);
+
+impl Hasher for RandomKey {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("keys are u128");
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "the low half is the hash")]
+    fn write_u128(&mut self, key: u128) {
+        self.0 = key as u64;
+    }
+}
 
 thread_local! {
     static STATE: Cell<[u64; 2]> = Cell::new([seed(), seed()]);

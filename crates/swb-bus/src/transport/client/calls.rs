@@ -1,6 +1,6 @@
 //! Calls that wait for their reply.
 
-use std::collections::{HashMap, hash_map};
+use std::collections::hash_map;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -11,19 +11,20 @@ use uuid::Uuid;
 use super::Link;
 use crate::cancel::StopReason;
 use crate::message::BusCallError;
+use crate::request_id::ById;
 
 /// What came back: a result as JSON text, or an error.
 pub(super) type Reply = Result<Box<RawValue>, BusError>;
 
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    waiting: HashMap<Uuid, oneshot::Sender<Reply>>,
+    waiting: ById<oneshot::Sender<Reply>>,
 }
 
 impl Calls {
     /// Where the reply will come; `None` if one under this id is awaited already.
     pub(super) fn add(&mut self, id: Uuid) -> Option<oneshot::Receiver<Reply>> {
-        match self.waiting.entry(id) {
+        match self.waiting.entry(id.as_u128()) {
             hash_map::Entry::Occupied(_) => None,
             hash_map::Entry::Vacant(free) => {
                 let (sender, receiver) = oneshot::channel();
@@ -34,7 +35,7 @@ impl Calls {
     }
 
     pub(super) fn take(&mut self, id: Uuid) -> Option<oneshot::Sender<Reply>> {
-        self.waiting.remove(&id)
+        self.waiting.remove(&id.as_u128())
     }
 
     pub(super) fn len(&self) -> usize {
