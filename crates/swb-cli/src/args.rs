@@ -3,6 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueHint};
 
 use crate::commands::bus::BusCommand;
+use crate::commands::rpc::RpcArgs;
 
 const AFTER_HELP: &str = "\
 Try it:
@@ -54,6 +55,12 @@ pub(crate) enum Command {
     /// Post and read messages in plain Markdown files; works without the daemon.
     #[command(subcommand, arg_required_else_help = true)]
     Bus(Box<BusCommand>),
+    /// Be an agent that a parent drives over stdin and stdout; works without the daemon.
+    #[command(after_help = RPC_HELP)]
+    Rpc(RpcArgs),
+    /// Print the tools of that agent; with --json, their schemas.
+    #[command(name = "tools_list")]
+    ToolsList,
     /// Print the token that opens the HTTP interface, or a link that signs a browser in.
     #[command(after_help = TOKEN_HELP)]
     Token(TokenArgs),
@@ -82,6 +89,11 @@ Examples:
   swb events                              everything that is kept
   swb events --topic 'agents.*' --follow  new events about agents, until Ctrl-C
   swb events --after 120 --follow         go on after event 120; a gap is announced as bus.gap";
+
+const RPC_HELP: &str = "\
+Example:
+  printf '%s\\n' '{\"type\":\"prompt\",\"id\":\"1\",\"message\":\"hello\"}' '{\"type\":\"shutdown\"}' | swb rpc
+One JSON object per line, both ways. docs/demo-model.md says what the model `demo` can be told to do.";
 
 #[derive(Debug, Args)]
 pub(crate) struct UpArgs {

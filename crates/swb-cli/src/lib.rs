@@ -66,6 +66,9 @@ fn run(swb: Swb, io: &Io) -> Result<u8, Failure> {
         Command::Completion(args) => return commands::completion::run(&args, io),
         Command::Man(args) => return commands::man::run(&args, io),
         Command::Schema(args) => return commands::schema::run(&args, io),
+        // Before anything is printed or waited for: its parent is already writing.
+        Command::Rpc(args) => return commands::rpc::run(args, set),
+        Command::ToolsList => return commands::rpc::tools_list(io),
         _ => {}
     }
     io.settle(set)?;
@@ -87,9 +90,12 @@ fn run(swb: Swb, io: &Io) -> Result<u8, Failure> {
             Command::Token(args) => commands::token::run(&args, io).await,
             Command::Config(args) => commands::config::run(&args, set, io),
             Command::Doctor => commands::doctor::run(set, io).await,
-            Command::Bus(_) | Command::Completion(_) | Command::Man(_) | Command::Schema(_) => {
-                unreachable!("handled before the runtime started")
-            }
+            Command::Bus(_)
+            | Command::Completion(_)
+            | Command::Man(_)
+            | Command::Schema(_)
+            | Command::Rpc(_)
+            | Command::ToolsList => unreachable!("handled before the runtime started"),
         }
     })
 }

@@ -6,11 +6,13 @@
 //! * [`payload`] – what travels on the bus inside the process ([`BusPayload`], [`BusError`], [`BusResult`]).
 //! * [`mod@line`] – one line of the control socket, in either of its two dialects, decoded and judged well formed or not.
 //! * [`method`] – the table of methods: names, parameter and result types, documentation. `rpc.discover` is made from it.
+//! * [`agent`] – the lines between an agent process and its parent.
 //! * [`event`], [`envelope`] – the `helios.localbus.v1` envelopes.
 //!
 //! Proof: golden bytes in `fixtures/wire/`, schema drift in `schema/`, property tests beside each decoder.
 
 pub mod actor;
+pub mod agent;
 pub mod comms;
 pub mod control;
 pub mod envelope;

@@ -10,6 +10,7 @@ pub(crate) mod down;
 pub(crate) mod events;
 pub(crate) mod man;
 pub(crate) mod restart;
+pub(crate) mod rpc;
 pub(crate) mod schema;
 pub(crate) mod status;
 pub(crate) mod token;

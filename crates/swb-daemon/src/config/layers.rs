@@ -10,7 +10,7 @@ use toml::{Table, Value};
 use super::Config;
 
 /// Variables of the environment that are no settings.
-const NOT_SETTINGS: &[&str] = &["SWB_HOME"];
+const NOT_SETTINGS: &[&str] = &["SWB_HOME", "SWB_MODEL"];
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -8,15 +8,22 @@
 //! given before; work is done in the order in which it was handed in; a leader that panics answers its group with
 //! nothing, and the next to come opens another one.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// How often a leader looks in vain for those it expects. Together that is less than a tenth of a sync.
+const PATIENCE: u32 = 4;
 
 /// Where the writers of one opened bus meet: work `W` goes in, an answer `A` comes out.
 #[derive(Debug)]
 pub(super) struct GroupCommit<W, A> {
-    open: Mutex<Option<Group<W, A>>>,
-    /// How many the last group had.
-    company: AtomicUsize,
+    meeting: Mutex<Meeting<W, A>>,
+}
+
+#[derive(Debug)]
+struct Meeting<W, A> {
+    open: Option<Group<W, A>>,
+    /// How many the last two groups had.
+    company: [usize; 2],
 }
 
 #[derive(Debug)]
@@ -31,7 +38,7 @@ type Answers<A> = OnceLock<Vec<Mutex<Option<A>>>>;
 
 impl<W, A> Default for GroupCommit<W, A> {
     fn default() -> Self {
-        Self { open: Mutex::new(None), company: AtomicUsize::new(1) }
+        Self { meeting: Mutex::new(Meeting { open: None, company: [1; 2] }) }
     }
 }
 
@@ -52,14 +59,14 @@ impl<W, A> GroupCommit<W, A> {
     }
 
     fn enter(&self, work: W) -> (usize, Arc<Answers<A>>) {
-        let mut open = self.open();
-        let group = open.get_or_insert_with(|| Group { work: Vec::new(), answers: Arc::default() });
+        let mut meeting = self.meeting();
+        let group = meeting.open.get_or_insert_with(|| Group { work: Vec::new(), answers: Arc::default() });
         group.work.push(work);
         (group.work.len() - 1, Arc::clone(&group.answers))
     }
 
-    fn open(&self) -> MutexGuard<'_, Option<Group<W, A>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn meeting(&self) -> MutexGuard<'_, Meeting<W, A>> {
+        self.meeting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -73,36 +80,45 @@ pub(super) struct Leader<'a, W, A> {
 impl<W, A> Leader<'_, W, A> {
     /// Closes the group and takes its work. Whoever comes from now on opens the next one.
     pub(super) fn close(&self) -> Vec<W> {
-        let expected = self.commit.company.load(Ordering::Relaxed);
-        let mut seen = 0;
+        let (mut seen, mut in_vain) = (0, 0);
         loop {
-            let mut open = self.commit.open();
-            let Some(group) = self.own(&mut open) else { return Vec::new() };
+            let mut meeting = self.commit.meeting();
+            let Some(group) = self.own(&meeting) else { return Vec::new() };
             let here = group.work.len();
-            if here >= expected || here == seen {
-                self.commit.company.store(here, Ordering::Relaxed);
-                return open.take().map(|group| group.work).unwrap_or_default();
+            in_vain = if here == seen { in_vain + 1 } else { 0 };
+            if here >= meeting.expected() || in_vain > PATIENCE {
+                meeting.company = [here, meeting.company[0]];
+                return meeting.open.take().map(|group| group.work).unwrap_or_default();
             }
             seen = here;
-            drop(open);
+            drop(meeting);
             // Those the last commit has just woken come back within microseconds, and a sync takes a hundred times as
-            // long: let them in as long as they keep coming. Whoever was alone last time does not wait.
+            // long: let them in as long as they keep coming.
             std::thread::yield_now();
         }
     }
 
-    fn own<'g>(&self, open: &'g mut Option<Group<W, A>>) -> Option<&'g mut Group<W, A>> {
-        open.as_mut().filter(|group| Arc::ptr_eq(&group.answers, self.answers))
+    fn own<'m>(&self, meeting: &'m Meeting<W, A>) -> Option<&'m Group<W, A>> {
+        meeting.open.as_ref().filter(|group| Arc::ptr_eq(&group.answers, self.answers))
+    }
+}
+
+impl<W, A> Meeting<W, A> {
+    /// How many may come at once. Writers tend to fall into two groups that take turns, so it is the sum of the last
+    /// two. One who has been alone expects nobody and does not wait.
+    fn expected(&self) -> usize {
+        let [last, before] = self.company;
+        if last.max(before) == 1 { 1 } else { last + before }
     }
 }
 
 impl<W, A> Drop for Leader<'_, W, A> {
     fn drop(&mut self) {
-        let mut open = self.commit.open();
-        if self.own(&mut open).is_some() {
-            *open = None;
+        let mut meeting = self.commit.meeting();
+        if self.own(&meeting).is_some() {
+            meeting.open = None;
         }
-        drop(open);
+        drop(meeting);
         // Only after a panic is there no answer yet.
         if self.answers.get().is_none() {
             let _ = self.answers.set(Vec::new());
@@ -125,7 +141,7 @@ mod tests {
 
     /// Returns once so many are waiting in the open group.
     fn wait_for(commit: &Numbers, waiting: usize) {
-        while commit.open().as_ref().map_or(0, |group| group.work.len()) < waiting {
+        while commit.meeting().open.as_ref().map_or(0, |group| group.work.len()) < waiting {
             std::thread::yield_now();
         }
     }

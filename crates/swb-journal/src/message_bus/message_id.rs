@@ -5,12 +5,16 @@
 //! newest one already in the file; called under the file's lock it makes id order equal file order.
 
 use std::fmt;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::timestamp::{Civil, Timestamp, push_digits};
 
 /// The first value is 0001; all buses of the process share the counter.
 static COUNTER: AtomicU32 = AtomicU32::new(1);
+
+/// Asked for once: it is a system call, and every message needs it.
+static PROCESS: LazyLock<u32> = LazyLock::new(|| std::process::id() % 100_000);
 
 /// The id of a message on a bus.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -86,7 +90,7 @@ pub(super) fn next_after(newest: Option<i128>, now: Timestamp) -> (MessageId, i1
         time = Timestamp::from_unix_nanos(now);
     }
     let count = COUNTER.fetch_add(1, Ordering::Relaxed) % 10_000;
-    (MessageId(spell(time, std::process::id() % 100_000, count)), time.unix_nanos())
+    (MessageId(spell(time, *PROCESS, count)), time.unix_nanos())
 }
 
 fn spell(time: Timestamp, pid: u32, count: u32) -> String {

@@ -12,9 +12,9 @@ use crate::message_bus::timestamp::Timestamp;
 
 /// Appends the opener and the two fields that are known only under the lock.
 pub(in crate::message_bus) fn head(out: &mut Vec<u8>, id: &str, timestamp: Timestamp) {
-    out.extend_from_slice(b"---\n");
-    field(out, "msg_id: ", id);
-    out.extend_from_slice(b"ts: ");
+    out.extend_from_slice(b"---\nmsg_id: ");
+    scalar(out, id);
+    out.extend_from_slice(b"\nts: ");
     timestamp.write_to(out);
     out.push(b'\n');
 }

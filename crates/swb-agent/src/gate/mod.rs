@@ -1,0 +1,235 @@
+//! The seam that every tool call passes: may this be done?
+//!
+//! [`Gate::decide`] is pure: a request (who, what, with which arguments) and the local [`Mode`] in, a [`Decision`] with
+//! a reason out. [`ask`] takes a decision that needs a person to the parent; nobody to ask means denied. What is behind
+//! the seam may change (a policy file, a daemon); the callers only know the question.
+
+pub(crate) mod ask;
+pub(crate) mod paths;
+mod shell;
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use serde_json::Value;
+
+/// What tools may do while no policy says more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// Look, but change nothing.
+    ReadOnly,
+    /// Read anything but secrets, write inside the working directory, ask for the rest.
+    #[default]
+    Workspace,
+    /// Anything.
+    Full,
+}
+
+impl Mode {
+    const NAMES: [(&'static str, Mode); 3] =
+        [("read-only", Mode::ReadOnly), ("workspace", Mode::Workspace), ("full", Mode::Full)];
+
+    /// The mode of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::NAMES.into_iter().find(|(known, _)| *known == name).map(|(_, mode)| mode)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.into_iter().find(|(_, mode)| *mode == self).map_or("workspace", |(name, _)| name)
+    }
+}
+
+/// Who acts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Subject<'a> {
+    /// The session, which is the agent's name everywhere.
+    pub(crate) session_id: &'a str,
+    /// The folder it works in.
+    pub(crate) workspace: &'a Path,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone)]
+pub(crate) struct Action {
+    /// The tool.
+    pub(crate) tool: &'static str,
+    /// What it would do, as far as its arguments tell.
+    pub(crate) effect: Effect,
+}
+
+/// What a tool call would do to the world.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Reads below this path, which is resolved.
+    Read(PathBuf),
+    /// Writes this file; the path is resolved.
+    Write(PathBuf),
+    /// Runs a command line in this folder.
+    Run { command: String, folder: PathBuf },
+    /// Reads messages.
+    Listen,
+    /// Posts a message.
+    Post,
+}
+
+/// How bad it would be if it were wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Risk {
+    Medium,
+    High,
+}
+
+impl Risk {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Risk::Medium => "medium",
+            Risk::High => "high",
+        }
+    }
+}
+
+/// What comes out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Decision {
+    Allow,
+    /// Somebody has to agree.
+    Ask {
+        risk: Risk,
+        reason: String,
+    },
+    /// No, for a reason the model can read.
+    Deny {
+        reason: String,
+    },
+}
+
+/// Decides. Shared by everything that runs tools.
+#[derive(Debug, Default)]
+pub(crate) struct Gate {
+    mode: Mutex<Mode>,
+}
+
+impl Gate {
+    pub(crate) fn new(mode: Mode) -> Self {
+        Gate { mode: Mutex::new(mode) }
+    }
+
+    pub(crate) fn mode(&self) -> Mode {
+        *self.mode.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set_mode(&self, mode: Mode) {
+        *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
+    }
+
+    /// May the subject do this with these arguments?
+    pub(crate) fn decide(&self, subject: Subject<'_>, action: &Action, _arguments: &Value) -> Decision {
+        match self.mode() {
+            Mode::Full => Decision::Allow,
+            Mode::ReadOnly => read_only(action),
+            Mode::Workspace => in_workspace(subject.workspace, action),
+        }
+    }
+}
+
+fn read_only(action: &Action) -> Decision {
+    let deny = |what: &str| Decision::Deny { reason: format!("{what} is not allowed in read-only mode") };
+    match &action.effect {
+        Effect::Read(path) => read(path),
+        Effect::Listen => Decision::Allow,
+        Effect::Run { command, folder } if shell::only_reads(command, folder) => Decision::Allow,
+        Effect::Run { .. } => deny("running this command"),
+        Effect::Write(_) => deny("writing a file"),
+        Effect::Post => deny("posting a message"),
+    }
+}
+
+fn in_workspace(workspace: &Path, action: &Action) -> Decision {
+    let ask = |risk, reason: String| Decision::Ask { risk, reason };
+    match &action.effect {
+        Effect::Read(path) => read(path),
+        Effect::Listen | Effect::Post => Decision::Allow,
+        Effect::Write(path) if !path.starts_with(workspace) => {
+            ask(Risk::High, format!("{} is outside the working directory", path.display()))
+        }
+        Effect::Write(path) if paths::is_secret(path) || paths::steers_programs(path) => {
+            ask(Risk::High, format!("{} changes what programs do or know", path.display()))
+        }
+        Effect::Write(_) => Decision::Allow,
+        Effect::Run { command, folder } if shell::only_reads(command, folder) => Decision::Allow,
+        Effect::Run { folder, .. } if !folder.starts_with(workspace) => {
+            ask(Risk::High, "it runs a program outside the working directory".to_owned())
+        }
+        Effect::Run { .. } => ask(Risk::Medium, "it runs a program that may change things".to_owned()),
+    }
+}
+
+fn read(path: &Path) -> Decision {
+    if paths::is_secret(path) {
+        return Decision::Deny { reason: format!("{} may hold secrets", path.display()) };
+    }
+    Decision::Allow
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decide(mode: Mode, effect: Effect) -> Decision {
+        let subject = Subject { session_id: "s", workspace: Path::new("/w") };
+        Gate::new(mode).decide(subject, &Action { tool: "t", effect }, &Value::Null)
+    }
+
+    fn run(command: &str) -> Effect {
+        Effect::Run { command: command.to_owned(), folder: "/w/x".into() }
+    }
+
+    #[test]
+    fn the_workspace_is_open_and_the_rest_is_asked_for() {
+        let mode = Mode::Workspace;
+        assert_eq!(decide(mode, Effect::Write("/w/src/a.rs".into())), Decision::Allow);
+        assert_eq!(decide(mode, Effect::Read("/usr/include/stdio.h".into())), Decision::Allow);
+        assert_eq!(decide(mode, Effect::Post), Decision::Allow);
+        assert_eq!(decide(mode, run("ls -l")), Decision::Allow);
+        for asked in [
+            Effect::Write("/etc/hosts".into()),
+            Effect::Write("/ww/a".into()),
+            Effect::Write("/w/.switchboard/config.toml".into()),
+            Effect::Write("/w/.git/hooks/pre-commit".into()),
+            run("cargo test"),
+            run("ls; rm -r x"),
+            Effect::Run { command: "make".into(), folder: "/elsewhere".into() },
+        ] {
+            assert!(matches!(decide(mode, asked.clone()), Decision::Ask { .. }), "{asked:?}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_not_read_unless_everything_is_allowed() {
+        for path in ["/home/a/.ssh/id_ed25519", "/w/.env", "/home/a/.aws/credentials", "/proc/1/environ"] {
+            assert!(
+                matches!(decide(Mode::Workspace, Effect::Read(path.into())), Decision::Deny { .. }),
+                "{path}"
+            );
+            assert_eq!(decide(Mode::Full, Effect::Read(path.into())), Decision::Allow);
+        }
+    }
+
+    #[test]
+    fn read_only_changes_nothing() {
+        for effect in [Effect::Write("/w/a".into()), run("make"), Effect::Post] {
+            assert!(matches!(decide(Mode::ReadOnly, effect), Decision::Deny { .. }));
+        }
+        assert_eq!(decide(Mode::ReadOnly, run("cat a")), Decision::Allow);
+    }
+
+    #[test]
+    fn modes_have_names() {
+        for (name, mode) in Mode::NAMES {
+            assert_eq!((Mode::from_name(name), mode.name()), (Some(mode), name));
+        }
+        assert_eq!(Mode::from_name("root"), None);
+    }
+}

@@ -1,0 +1,130 @@
+//! What was said: the conversation of one session, in memory and on disk.
+//!
+//! A session is one file of JSON lines, `<id>.jsonl` ([`record`]). It is written before its id is announced, every line
+//! is appended whole, and a turn ends with a sync; what a crash tore off at the end is cut when the file is opened again
+//! and calls without an answer are closed ([`store`]). Only one process has a session open: the file itself is locked.
+//!
+//! Invariants: memory and file say the same; the history a model sees has an answer for each call.
+
+mod record;
+mod store;
+
+use std::sync::Arc;
+
+use swb_proto::agent::{Block, Message, TurnUsage};
+
+pub(crate) use record::WriteError;
+pub use store::OpenError;
+pub(crate) use store::Sessions;
+
+use record::{HistoryFile, Record};
+
+/// What the result of a call says whose tool did not come to its end.
+const CUT_SHORT: &str =
+    "aborted: the agent stopped before this tool had finished; its effects may be partial";
+
+/// The conversation of one session.
+#[derive(Debug)]
+pub(crate) struct History {
+    pub(crate) id: String,
+    pub(crate) model: String,
+    pub(crate) system: Option<String>,
+    messages: Vec<Arc<Message>>,
+    totals: TurnUsage,
+    /// What the last model call was given, as a measure of how full the context is.
+    context_tokens: u64,
+    file: HistoryFile,
+}
+
+impl History {
+    /// All messages.
+    pub(crate) fn messages(&self) -> &[Arc<Message>] {
+        &self.messages
+    }
+
+    /// What all turns have used.
+    pub(crate) fn totals(&self) -> &TurnUsage {
+        &self.totals
+    }
+
+    /// How many tokens the model was last given.
+    pub(crate) fn context_tokens(&self) -> u64 {
+        self.context_tokens
+    }
+
+    /// Adds a message.
+    pub(crate) fn push(&mut self, message: Message) -> Result<(), WriteError> {
+        let record = Record::Message { message };
+        self.file.append(&record)?;
+        if let Record::Message { message } = record {
+            self.messages.push(Arc::new(message));
+        }
+        Ok(())
+    }
+
+    /// Notes what a model call has used.
+    pub(crate) fn used(&mut self, usage: &TurnUsage) -> Result<(), WriteError> {
+        let record = Record::Usage { usage: usage.clone() };
+        self.apply(record)
+    }
+
+    /// Notes that another model is in use.
+    pub(crate) fn set_model(&mut self, model: &str) -> Result<(), WriteError> {
+        let record = Record::Model { model: model.to_owned() };
+        self.apply(record)
+    }
+
+    /// Puts messages in the place of the first `count`.
+    pub(crate) fn compact(&mut self, count: usize, messages: Vec<Message>) -> Result<(), WriteError> {
+        self.apply(Record::Compacted { count, messages })
+    }
+
+    /// How many messages from the beginning can be replaced without parting a call from its answer.
+    pub(crate) fn compactable(&self) -> usize {
+        let open = self.messages.last().is_some_and(|last| last.calls().next().is_some());
+        self.messages.len() - usize::from(open)
+    }
+
+    /// Brings everything to the disk.
+    pub(crate) fn sync(&mut self) -> Result<(), WriteError> {
+        self.file.sync()
+    }
+
+    fn apply(&mut self, record: Record) -> Result<(), WriteError> {
+        self.file.append(&record)?;
+        self.take(record);
+        Ok(())
+    }
+
+    /// What a record means for what is in memory.
+    fn take(&mut self, record: Record) {
+        match record {
+            Record::Message { message } => self.messages.push(Arc::new(message)),
+            Record::Model { model } => self.model = model,
+            Record::Usage { usage } => {
+                self.totals.add(&usage);
+                self.context_tokens =
+                    usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens;
+            }
+            Record::Compacted { count, messages } => {
+                let count = count.min(self.messages.len());
+                self.messages.splice(..count, messages.into_iter().map(Arc::new));
+            }
+            Record::Session { .. } | Record::Unknown => {}
+        }
+    }
+
+    /// Answers calls that a crash left without an answer.
+    fn close_dangling_calls(&mut self) -> Result<(), WriteError> {
+        let Some(last) = self.messages.last() else { return Ok(()) };
+        let results: Vec<Block> = last
+            .calls()
+            .map(|id| Block::ToolResult {
+                tool_use_id: id.to_owned(),
+                content: CUT_SHORT.to_owned(),
+                is_error: true,
+            })
+            .collect();
+        if results.is_empty() { Ok(()) } else { self.push(Message::results(results)) }
+    }
+}

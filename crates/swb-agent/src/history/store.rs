@@ -1,0 +1,188 @@
+//! The folder of sessions: making one, finding one, opening one.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use swb_proto::Timestamp;
+use swb_proto::agent::TurnUsage;
+use swb_proto::id::{self, IdMint, SessionId};
+
+use super::History;
+use super::record::{HistoryFile, Record, VERSION};
+
+const SUFFIX: &str = ".jsonl";
+
+/// Why a session cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// There is none of this name.
+    #[error("there is no session `{id}`")]
+    Unknown {
+        /// What was asked for.
+        id: String,
+    },
+    /// The part of an id fits several.
+    #[error("`{id}` is ambiguous: {count} sessions match")]
+    Ambiguous {
+        /// What was asked for.
+        id: String,
+        /// How many fit.
+        count: usize,
+    },
+    /// It is open elsewhere.
+    #[error("session `{id}` is in use by another process")]
+    InUse {
+        /// The session.
+        id: String,
+    },
+    /// A line in its middle makes no sense.
+    #[error("line {line} of {} is damaged: {reason}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The system said no.
+    #[error("cannot use {}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What it said.
+        source: io::Error,
+    },
+}
+
+/// Where sessions are kept.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    folder: PathBuf,
+    mint: IdMint,
+}
+
+impl Sessions {
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        Sessions { folder, mint: IdMint::default() }
+    }
+
+    /// A new session, on disk before anybody hears of it.
+    pub(crate) fn create(&mut self, model: &str, system: Option<String>) -> Result<History, OpenError> {
+        let failed = |source| OpenError::Io { path: self.folder.clone(), source };
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(failed)?;
+        let now = SystemTime::now();
+        let millis = now.duration_since(UNIX_EPOCH).map_or(0, |age| age.as_millis());
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).map_err(|error| failed(io::Error::other(error.to_string())))?;
+        let unique = self.mint.next(u64::try_from(millis).unwrap_or(0), || u128::from_le_bytes(random));
+        let id = SessionId::from_ulid(unique).as_str().to_owned();
+        let path = self.path(&id);
+        let failed = |source| OpenError::Io { path: path.clone(), source };
+        let file =
+            OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
+        file.try_lock().map_err(|error| failed(error.into()))?;
+        let mut file = HistoryFile { file, path: path.clone(), length: 0 };
+        let record = Record::Session {
+            version: VERSION,
+            id: id.clone(),
+            created_at: Timestamp::from_system_time(now).as_str().to_owned(),
+            model: model.to_owned(),
+            system: system.clone(),
+            cwd: std::env::current_dir().unwrap_or_default(),
+        };
+        file.append(&record).and_then(|()| file.sync()).map_err(|error| failed(io::Error::other(error)))?;
+        // The name must survive as well as the content.
+        File::open(&self.folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
+        Ok(History {
+            id,
+            model: model.to_owned(),
+            system,
+            messages: Vec::new(),
+            totals: TurnUsage::default(),
+            context_tokens: 0,
+            file,
+        })
+    }
+
+    /// The session of this id, or the only one whose id contains this.
+    pub(crate) fn open(&self, wanted: &str) -> Result<History, OpenError> {
+        let id = self.find(wanted)?;
+        let path = self.path(&id);
+        let failed = |source| OpenError::Io { path: path.clone(), source };
+        let mut file = OpenOptions::new().read(true).append(true).open(&path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(OpenError::InUse { id }),
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(failed)?;
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        if whole < bytes.len() {
+            file.set_len(whole as u64).map_err(failed)?;
+        }
+        let file = HistoryFile { file, path: path.clone(), length: whole as u64 };
+        let mut history = load(id, &bytes[..whole], file)?;
+        history.close_dangling_calls().map_err(|error| failed(io::Error::other(error)))?;
+        Ok(history)
+    }
+
+    fn path(&self, id: &str) -> PathBuf {
+        self.folder.join(format!("{id}{SUFFIX}"))
+    }
+
+    fn find(&self, wanted: &str) -> Result<String, OpenError> {
+        let unknown = || OpenError::Unknown { id: wanted.to_owned() };
+        // The grammar of ids keeps a name from leading out of the folder.
+        id::check(wanted).map_err(|_| unknown())?;
+        if self.path(wanted).is_file() {
+            return Ok(wanted.to_owned());
+        }
+        let mut found: Vec<String> = names(&self.folder).filter(|id| id.contains(wanted)).collect();
+        match found.len() {
+            1 => Ok(found.remove(0)),
+            0 => Err(unknown()),
+            count => Err(OpenError::Ambiguous { id: wanted.to_owned(), count }),
+        }
+    }
+}
+
+fn names(folder: &Path) -> impl Iterator<Item = String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.strip_suffix(SUFFIX).map(str::to_owned))
+}
+
+fn load(id: String, bytes: &[u8], file: HistoryFile) -> Result<History, OpenError> {
+    let path = file.path.clone();
+    let damaged =
+        |line: usize, reason: String| OpenError::Damaged { path: path.clone(), line: line + 1, reason };
+    let mut lines = bytes.split_inclusive(|byte| *byte == b'\n').enumerate();
+    let first = lines.next().map(|(_, line)| serde_json::from_slice(line));
+    let Some(Ok(Record::Session { version, model, system, .. })) = first else {
+        return Err(damaged(0, "it does not name a session".to_owned()));
+    };
+    if version > VERSION {
+        return Err(damaged(0, format!("it is of version {version}; this program knows {VERSION}")));
+    }
+    let mut history = History {
+        id,
+        model,
+        system,
+        messages: Vec::new(),
+        totals: TurnUsage::default(),
+        context_tokens: 0,
+        file,
+    };
+    for (at, line) in lines {
+        history.take(serde_json::from_slice(line).map_err(|error| damaged(at, error.to_string()))?);
+    }
+    Ok(history)
+}
+
+#[cfg(test)]
+mod tests;

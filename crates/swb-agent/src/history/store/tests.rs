@@ -1,0 +1,108 @@
+//! What survives: kills at any byte, a second process, damage.
+
+use super::*;
+use serde_json::json;
+use swb_proto::agent::{Block, Message};
+
+fn sessions(dir: &tempfile::TempDir) -> Sessions {
+    Sessions::new(dir.path().join("sessions"))
+}
+
+fn call() -> Message {
+    let call = |id: &str| Block::ToolUse { id: id.into(), name: "ls".into(), input: json!({}) };
+    Message::assistant(vec![call("a"), call("b")])
+}
+
+#[test]
+fn an_announced_session_opens_though_nothing_was_ever_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let history = sessions(&dir).create("demo", Some("be brief".into())).unwrap();
+    let id = history.id.clone();
+    drop(history);
+    let again = sessions(&dir).open(&id).unwrap();
+    assert_eq!((again.model.as_str(), again.system.as_deref()), ("demo", Some("be brief")));
+}
+
+#[test]
+fn a_session_that_is_open_is_refused_and_free_once_closed() {
+    let dir = tempfile::tempdir().unwrap();
+    let history = sessions(&dir).create("demo", None).unwrap();
+    assert!(matches!(sessions(&dir).open(&history.id), Err(OpenError::InUse { .. })));
+    let id = history.id.clone();
+    drop(history);
+    sessions(&dir).open(&id).unwrap();
+}
+
+#[test]
+fn a_part_of_an_id_is_enough_if_it_fits_only_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut sessions = sessions(&dir);
+    let first = sessions.create("demo", None).unwrap().id;
+    let second = sessions.create("demo", None).unwrap().id;
+    assert_eq!(sessions.open(&first[4..]).unwrap().id, first);
+    assert_ne!(first, second);
+    assert!(matches!(sessions.open("sess_"), Err(OpenError::Ambiguous { count: 2, .. })));
+    for unknown in ["nobody", "../x", "", "a/b"] {
+        assert!(matches!(sessions.open(unknown), Err(OpenError::Unknown { .. })), "{unknown:?}");
+    }
+}
+
+#[test]
+fn a_history_cut_at_any_byte_loads_and_answers_every_call() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut history = sessions(&dir).create("demo", None).unwrap();
+    let header = history.file.length;
+    history.push(Message::user("hi")).unwrap();
+    history.push(call()).unwrap();
+    history.used(&TurnUsage { input_tokens: 3, ..TurnUsage::default() }).unwrap();
+    let (id, path) = (history.id.clone(), history.file.path.clone());
+    drop(history);
+    let bytes = std::fs::read(&path).unwrap();
+    for end in usize::try_from(header).unwrap()..=bytes.len() {
+        std::fs::write(&path, &bytes[..end]).unwrap();
+        let history = sessions(&dir).open(&id).unwrap();
+        let called = history.messages().iter().flat_map(|message| message.calls()).count();
+        let answered = history
+            .messages()
+            .iter()
+            .flat_map(|message| message.blocks())
+            .filter(|block| matches!(block, Block::ToolResult { is_error: true, .. }))
+            .count();
+        assert_eq!(called, answered, "cut at {end}");
+    }
+    let again = sessions(&dir).open(&id).unwrap();
+    assert_eq!(again.messages().len(), 3, "the closing answer is kept and not given twice");
+    assert_eq!(again.totals().input_tokens, 3);
+}
+
+#[test]
+fn a_damaged_middle_is_an_error_with_its_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut history = sessions(&dir).create("demo", None).unwrap();
+    history.push(Message::user("hi")).unwrap();
+    let (id, path) = (history.id.clone(), history.file.path.clone());
+    drop(history);
+    let text = std::fs::read_to_string(&path).unwrap().replace("\"role\"", "role");
+    std::fs::write(&path, text + "{\"type\":\"later\",\"x\":1}\n").unwrap();
+    assert!(matches!(sessions(&dir).open(&id), Err(OpenError::Damaged { line: 2, .. })));
+}
+
+#[test]
+fn compaction_keeps_what_came_after_it_began() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut history = sessions(&dir).create("demo", None).unwrap();
+    history.push(Message::user("one")).unwrap();
+    history.push(call()).unwrap();
+    let count = history.compactable();
+    assert_eq!(count, 1, "a call is not parted from its answer");
+    history.push(Message::user("meanwhile")).unwrap();
+    history.compact(count, vec![Message::user("summary")]).unwrap();
+    let id = history.id.clone();
+    let texts = |history: &History| -> Vec<Option<String>> {
+        history.messages().iter().map(|message| message.user_text().map(str::to_owned)).collect()
+    };
+    let wanted = [Some("summary".to_owned()), None, Some("meanwhile".to_owned())];
+    assert_eq!(texts(&history), wanted);
+    drop(history);
+    assert_eq!(texts(&sessions(&dir).open(&id).unwrap()), wanted);
+}

@@ -1,0 +1,26 @@
+//! The agent process: a coding agent that any parent can drive over stdin and stdout.
+//!
+//! * [`start`] – the process: pipes, signals, beginning and end.
+//! * `stdio` – the private pipe to the parent: lines in, frames out, both bounded.
+//! * `rpc` – the loop that takes commands and answers them, whatever else is going on.
+//! * `turn` – one turn: the model streams, tools run, the history grows.
+//! * [`model`] – the seam to whatever makes the words, and the offline `demo` model.
+//! * `history` – the conversation as JSON lines, whole after any crash.
+//! * `tools`, [`gate`] – what the model can do, and the one seam that decides whether it may.
+//!
+//! Nothing here needs the daemon. Proof: unit tests beside the code; the conformance suite `crates/swb-cli/tests/rpc/`
+//! drives the real binary over pipes.
+
+mod cancel;
+pub mod gate;
+mod history;
+pub mod model;
+mod rpc;
+pub mod start;
+mod stdio;
+mod tools;
+mod turn;
+
+pub use gate::Mode;
+pub use history::OpenError;
+pub use start::{Options, StartError, describe_tools, run};

@@ -1,0 +1,165 @@
+//! Starting and ending the agent process.
+//!
+//! The protocol's pipes are taken and read before anything else happens, so that no command is lost and nothing strays
+//! into stdout. What can go wrong does so before `ready`, as an error; from then on the process ends with success, after
+//! it has saved the history and ended everything that it has started.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use swb_host::descendants;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::cancel::Cancel;
+use crate::gate::ask::Asks;
+use crate::gate::{Gate, Mode};
+use crate::history::{OpenError, Sessions, WriteError};
+use crate::model::catalogue;
+use crate::rpc::{Agent, Why};
+use crate::stdio::input::Input;
+use crate::stdio::output::Output;
+use crate::stdio::private;
+use crate::tools::{Place, Toolbox};
+
+/// How long a loop that waits for a parent to read may go on after it was told to end.
+const STALLED: Duration = Duration::from_millis(700);
+const WIND_UP: Duration = Duration::from_millis(300);
+const CHILDREN: Duration = Duration::from_millis(200);
+const FLUSH: Duration = Duration::from_millis(300);
+const DEFAULT_SYSTEM: &str = "You are a coding agent. You work in the user's project with the tools you are given. Look \
+before you change things, make small changes, check them, and say plainly what you did and what is left.";
+
+/// What an agent is started with.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where sessions are kept.
+    pub sessions: PathBuf,
+    /// Where the projects of message buses lie.
+    pub messages: PathBuf,
+    /// The session to go on with.
+    pub resume: Option<String>,
+    /// The model; it wins over that of a resumed session.
+    pub model: Option<String>,
+    /// The system prompt; it wins over that of a resumed session.
+    pub system: Option<String>,
+    /// What tools may do.
+    pub mode: Mode,
+    /// Whether the parent answers asks.
+    pub asks: bool,
+    /// How long an ask waits for its answer.
+    pub ask_patience: Duration,
+}
+
+/// Why an agent did not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The pipes, the runtime or the signals cannot be used.
+    #[error("the process cannot be set up: {0}")]
+    System(#[from] io::Error),
+    /// The session cannot be used.
+    #[error(transparent)]
+    Session(#[from] OpenError),
+    /// The session cannot be written.
+    #[error("the session cannot be kept: {0}")]
+    History(String),
+}
+
+impl From<WriteError> for StartError {
+    fn from(error: WriteError) -> Self {
+        StartError::History(error.to_string())
+    }
+}
+
+/// Serves a parent over stdin and stdout until there is a reason to end.
+pub fn run(options: Options) -> Result<(), StartError> {
+    let pipes = private::take()?;
+    let input = Input::start(pipes.input)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let ended = runtime.block_on(async { serve(options, input, Output::start(pipes.output)?).await });
+    // A tool that still reads on a thread of its own does not hold us up.
+    runtime.shutdown_background();
+    ended
+}
+
+/// All tools, as a program may want to list them without a session.
+pub fn describe_tools() -> serde_json::Value {
+    let place = Place::new(&std::env::current_dir().unwrap_or_default(), PathBuf::new());
+    Toolbox::new(Arc::new(place), Gate::default(), Asks::new(None, Duration::ZERO)).describe()
+}
+
+async fn serve(options: Options, mut input: Input, output: Output) -> Result<(), StartError> {
+    let told = Cancel::new();
+    watch_signals(told.clone())?;
+    descendants::adopt_orphans();
+    let mut sessions = Sessions::new(options.sessions);
+    let history = match &options.resume {
+        Some(id) => {
+            let mut history = sessions.open(id)?;
+            if let Some(model) = options.model.filter(|model| *model != history.model) {
+                history.set_model(&model)?;
+            }
+            history.system = options.system.or(history.system.take());
+            history
+        }
+        None => {
+            let model = options.model.unwrap_or_else(|| catalogue::DEFAULT.to_owned());
+            sessions.create(&model, options.system)?
+        }
+    };
+    let system: Arc<str> = history.system.as_deref().unwrap_or(DEFAULT_SYSTEM).into();
+    let place = Arc::new(Place::new(&std::env::current_dir()?, options.messages));
+    let asks = Asks::new(options.asks.then(|| output.clone()), options.ask_patience);
+    let toolbox = Arc::new(Toolbox::new(place, Gate::new(options.mode), asks));
+    let mut agent = Agent::new(output.clone(), sessions, Arc::new(Mutex::new(history)), toolbox, system);
+
+    let heard = Arc::new(AtomicBool::new(false));
+    let stalled = stalled(input.ended.clone(), output.clone(), told.clone(), Arc::clone(&heard));
+    let why = tokio::select! {
+        why = agent.run(&mut input, &told, &heard) => why,
+        () = stalled => Why::Told,
+    };
+    if why != Why::Shutdown {
+        agent.wind_up(WIND_UP).await;
+    }
+    descendants::end_all(CHILDREN).await;
+    output.flush(FLUSH).await;
+    Ok(())
+}
+
+fn watch_signals(told: Cancel) -> io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        told.cancel();
+    });
+    Ok(())
+}
+
+/// Returns when the process was told to end, or its parent has closed stdin, and the loop cannot get to hear of it
+/// because the parent does not read either.
+async fn stalled(input: watch::Receiver<bool>, output: Output, told: Cancel, heard: Arc<AtomicBool>) {
+    let mut ended = input;
+    tokio::select! {
+        () = told.cancelled() => {}
+        _ = ended.wait_for(|ended| *ended) => {}
+    }
+    loop {
+        let before = output.progress();
+        tokio::time::sleep(STALLED).await;
+        if heard.load(Ordering::Relaxed) && !told.is_cancelled() {
+            // It went on for a reason; only a signal cuts it short now.
+            told.cancelled().await;
+        } else if output.progress() == before {
+            return;
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! `bash`: a command line in a process group of its own.
+//!
+//! Both streams go through one pipe, so that they stay in order, and are shown while they come. The group is killed when
+//! the time is up or the call is aborted; what a finished command left running in the background goes on until the agent
+//! ends. The folder a command ends in is the folder the next one begins in, which is why there is only one at a time.
+
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use swb_host::{Group, descendants};
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe::Receiver;
+use tokio::process::Command;
+use tokio::sync::Mutex;
+
+use super::limits::CAPTURED_BYTES;
+use super::{Call, Effect, Place, Printer, Tool, ToolError, arguments};
+
+const DEFAULT_SECONDS: u64 = 30;
+const MAX_SECONDS: u64 = 300;
+/// How long output is waited for that background processes may still hold back.
+const DRAIN: Duration = Duration::from_millis(100);
+const READ_BYTES: usize = 16 * 1024;
+/// Notes the folder at the end, however the command leaves.
+const SCRIPT: &str =
+    "__swb_place=$SWB_PLACE; unset SWB_PLACE; trap 'pwd -P > \"$__swb_place\"' EXIT; eval \"$1\"";
+
+/// The tool.
+#[derive(Debug, Default)]
+pub(super) struct Bash {
+    one_at_a_time: Mutex<()>,
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    command: String,
+    timeout: Option<u64>,
+}
+
+impl Tool for Bash {
+    fn name(&self) -> &'static str {
+        "bash"
+    }
+
+    fn description(&self) -> &'static str {
+        "Run a command line with bash. The working directory is kept between calls. Output of both streams is returned, \
+         with the exit code if it is not 0. Standard input is empty."
+    }
+
+    fn input_schema(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "command": { "type": "string", "description": "The command line." },
+                "timeout": { "type": "integer", "minimum": 1, "maximum": MAX_SECONDS,
+                             "description": "Seconds after which it is killed; 30 if not given." },
+            },
+            "required": ["command"],
+        })
+    }
+
+    fn effect(&self, value: &Value, place: &Place) -> Result<Effect, ToolError> {
+        let Arguments { command, .. } = arguments(value)?;
+        Ok(Effect::Run { command, folder: place.folder() })
+    }
+
+    fn run(&self, call: Call) -> BoxFuture<'_, Result<String, ToolError>> {
+        async move {
+            let _alone = self.one_at_a_time.lock().await;
+            let result = run(call).await;
+            // No child is being waited for now: what earlier commands left behind and has ended can be reaped.
+            descendants::reap_ended();
+            result
+        }
+        .boxed()
+    }
+}
+
+async fn run(call: Call) -> Result<String, ToolError> {
+    let Arguments { command, timeout } = arguments(&call.arguments)?;
+    let limit = Duration::from_secs(timeout.unwrap_or(DEFAULT_SECONDS).clamp(1, MAX_SECONDS));
+    let bash = PathBuf::from("bash");
+    let left_in = tempfile::NamedTempFile::new().map_err(ToolError::io(&bash))?;
+    let (reader, writer) = std::io::pipe().map_err(ToolError::io(&bash))?;
+    let mut group = {
+        let mut bash_command = Command::new(&bash);
+        bash_command
+            .args(["-c", SCRIPT, "bash", &command])
+            .current_dir(call.place.folder())
+            .env("SWB_PLACE", left_in.path())
+            .stdin(Stdio::null())
+            .stdout(writer.try_clone().map_err(ToolError::io(&bash))?)
+            .stderr(writer);
+        // Our copies of the pipe's end go with the command; it ends when the last process has closed it.
+        Group::spawn(&mut bash_command).map_err(ToolError::io(&bash))?
+    };
+    let mut output = Printed::new(reader, call.printer).map_err(ToolError::io(&bash))?;
+    let finished = tokio::time::timeout(limit, async {
+        tokio::select! {
+            status = group.wait() => status,
+            never = output.read_for_ever() => match never {},
+        }
+    })
+    .await;
+    let note = match finished {
+        Ok(status) => note_of(status.map_err(ToolError::io(&bash))?),
+        Err(_) => {
+            group.kill();
+            let _ = group.wait().await;
+            format!("[killed after {} seconds]", limit.as_secs())
+        }
+    };
+    // What is still in the pipe belongs to it; a background process that keeps it open does not hold us up.
+    let _ = tokio::time::timeout(DRAIN, output.read_to_end()).await;
+    if let Ok(folder) = std::fs::read_to_string(left_in.path())
+        && let Some(folder) = folder.strip_suffix('\n')
+    {
+        call.place.enter(folder.into());
+    }
+    Ok(output.result(&note))
+}
+
+fn note_of(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.code(), status.signal()) {
+        (Some(0), _) => String::new(),
+        (Some(code), _) => format!("[exit code {code}]"),
+        (None, signal) => format!("[ended by signal {}]", signal.unwrap_or(0)),
+    }
+}
+
+/// What a command prints: shown as it comes, kept up to a limit.
+struct Printed {
+    pipe: Receiver,
+    printer: Printer,
+    kept: Vec<u8>,
+    dropped: usize,
+    /// The beginning of a character whose rest has not come yet.
+    split: Vec<u8>,
+    ended: bool,
+}
+
+impl Printed {
+    fn new(reader: std::io::PipeReader, printer: Printer) -> std::io::Result<Self> {
+        let pipe = Receiver::from_owned_fd(reader.into())?;
+        Ok(Printed { pipe, printer, kept: Vec::new(), dropped: 0, split: Vec::new(), ended: false })
+    }
+
+    async fn read_for_ever(&mut self) -> std::convert::Infallible {
+        self.read_to_end().await;
+        std::future::pending().await
+    }
+
+    async fn read_to_end(&mut self) {
+        let mut chunk = vec![0; READ_BYTES];
+        while !self.ended {
+            match self.pipe.read(&mut chunk).await {
+                Ok(0) | Err(_) => self.ended = true,
+                Ok(count) => self.take(&chunk[..count]).await,
+            }
+        }
+    }
+
+    async fn take(&mut self, chunk: &[u8]) {
+        let room = CAPTURED_BYTES.saturating_sub(self.kept.len()).min(chunk.len());
+        self.kept.extend_from_slice(&chunk[..room]);
+        self.dropped += chunk.len() - room;
+        self.split.extend_from_slice(chunk);
+        let whole = whole_characters(&self.split);
+        let text = String::from_utf8_lossy(&self.split[..whole]).into_owned();
+        self.split.drain(..whole);
+        if !text.is_empty() {
+            self.printer.print(&text).await;
+        }
+    }
+
+    fn result(&self, note: &str) -> String {
+        let mut result = String::from_utf8_lossy(&self.kept).into_owned();
+        let mut add = |line: &str| {
+            if !result.is_empty() && !result.ends_with('\n') {
+                result.push('\n');
+            }
+            result.push_str(line);
+        };
+        if self.dropped > 0 {
+            add(&format!("[{} more bytes were dropped]", self.dropped));
+        }
+        if !note.is_empty() {
+            add(note);
+        }
+        result
+    }
+}
+
+/// How many bytes can be shown without cutting a character that may still be completed.
+fn whole_characters(bytes: &[u8]) -> usize {
+    match std::str::from_utf8(bytes) {
+        Ok(_) => bytes.len(),
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        // Broken in the middle: only what could be an unfinished end is kept back.
+        Err(_) => {
+            let last = bytes.len().saturating_sub(3);
+            (last..bytes.len())
+                .find(|at| {
+                    std::str::from_utf8(&bytes[*at..])
+                        .is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
+                })
+                .unwrap_or(bytes.len())
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What a model can do: tools with a schema, an effect that the gate judges, and a result in words.
+//!
+//! A [`Tool`] says what a call would do before it does it; [`Toolbox::run`] is the only way to run one, and it passes
+//! the gate. Results are cut for the history ([`limits`]). Relative paths mean the folder that `bash` last was in.
+
+mod bash;
+mod bus;
+mod edit;
+mod find;
+mod grep;
+pub(crate) mod limits;
+mod ls;
+mod place;
+mod read;
+mod toolbox;
+mod write;
+
+use std::fmt::Debug;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use swb_proto::agent::AddedEvent;
+
+pub(crate) use place::Place;
+pub(crate) use toolbox::{Ran, Toolbox};
+
+use crate::cancel::Cancel;
+use crate::gate::Effect;
+use crate::stdio::output::Output;
+
+/// Something a model can do.
+pub(crate) trait Tool: Debug + Send + Sync {
+    /// What the model calls it.
+    fn name(&self) -> &'static str;
+    /// When to use it, for the model.
+    fn description(&self) -> &'static str;
+    /// Its arguments, as JSON Schema.
+    fn input_schema(&self) -> Value;
+    /// What a call would do.
+    fn effect(&self, arguments: &Value, place: &Place) -> Result<Effect, ToolError>;
+    /// Does it.
+    fn run(&self, call: Call) -> BoxFuture<'_, Result<String, ToolError>>;
+}
+
+/// One call.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    pub(crate) arguments: Value,
+    pub(crate) place: Arc<Place>,
+    pub(crate) cancel: Cancel,
+    pub(crate) printer: Printer,
+}
+
+/// Shows what a running tool prints.
+#[derive(Debug, Clone)]
+pub(crate) struct Printer {
+    pub(crate) output: Output,
+    pub(crate) tool_id: String,
+}
+
+impl Printer {
+    pub(crate) async fn print(&self, text: &str) {
+        let event = AddedEvent::ToolOutput { tool_id: self.tool_id.clone(), delta: text.to_owned() };
+        // A parent that has gone is noticed by the loop.
+        let _ = self.output.send(&event).await;
+    }
+}
+
+/// Why a tool did not do it. The text is for the model.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ToolError {
+    #[error("the arguments do not fit: {0}")]
+    Arguments(#[from] serde_json::Error),
+    #[error("{}: {source}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error("{reason}")]
+    Refused { reason: String },
+}
+
+impl ToolError {
+    fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
+        |source| ToolError::Io { path: path.to_owned(), source }
+    }
+
+    fn refused(reason: impl Into<String>) -> Self {
+        ToolError::Refused { reason: reason.into() }
+    }
+}
+
+/// The arguments as what they are meant to be. A call without any is one with none.
+fn arguments<T: DeserializeOwned>(value: &Value) -> Result<T, ToolError> {
+    let empty = Value::Object(serde_json::Map::new());
+    Ok(T::deserialize(if value.is_null() { &empty } else { value })?)
+}
+
+/// Runs what may take its time on a thread of its own.
+async fn on_a_thread(
+    work: impl FnOnce() -> Result<String, ToolError> + Send + 'static,
+) -> Result<String, ToolError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|_| Err(ToolError::refused("the tool has failed in a way it should not")))
+}

@@ -1,0 +1,114 @@
+//! All tools, and the one way to run them: through the gate.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{Call, Place, Printer, Tool, ToolError, bash, bus, edit, find, grep, ls, read, write};
+use crate::cancel::Cancel;
+use crate::gate::ask::Asks;
+use crate::gate::{Action, Gate, Subject};
+
+/// What a result says when the call was aborted.
+const CANCELED: &str = "Canceled by user";
+
+/// What became of a call.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) result: String,
+    pub(crate) failed: bool,
+}
+
+impl Ran {
+    pub(crate) fn canceled() -> Self {
+        Ran { result: CANCELED.to_owned(), failed: true }
+    }
+
+    pub(crate) fn failed(result: String) -> Self {
+        Ran { result, failed: true }
+    }
+}
+
+/// The tools of one agent, and what they need.
+#[derive(Debug)]
+pub(crate) struct Toolbox {
+    tools: Vec<Box<dyn Tool>>,
+    pub(crate) place: Arc<Place>,
+    pub(crate) gate: Gate,
+    pub(crate) asks: Asks,
+}
+
+impl Toolbox {
+    pub(crate) fn new(place: Arc<Place>, gate: Gate, asks: Asks) -> Self {
+        let mut tools: Vec<Box<dyn Tool>> = vec![
+            Box::new(bash::Bash::default()),
+            Box::new(bus::BusPost),
+            Box::new(bus::BusRead),
+            Box::new(edit::Edit),
+            Box::new(find::Find),
+            Box::new(grep::Grep),
+            Box::new(ls::Ls),
+            Box::new(read::Read),
+            Box::new(write::Write),
+        ];
+        tools.sort_by_key(|tool| tool.name());
+        Toolbox { tools, place, gate, asks }
+    }
+
+    /// As `tools_list` shows them, sorted by name.
+    pub(crate) fn describe(&self) -> Value {
+        let mut list = Vec::new();
+        for tool in &self.tools {
+            list.push(json!({
+                "description": tool.description(),
+                "input_schema": tool.input_schema(),
+                "name": tool.name(),
+            }));
+        }
+        Value::Array(list)
+    }
+
+    /// Runs a tool if the gate lets it. Always gives a text, also about failures.
+    pub(crate) async fn run(
+        &self,
+        session_id: &str,
+        name: &str,
+        arguments: Value,
+        cancel: &Cancel,
+        printer: Printer,
+    ) -> Ran {
+        let Some(tool) = self.tools.iter().find(|tool| tool.name() == name) else {
+            return Ran::failed(format!("Unknown tool: {name}"));
+        };
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Ran::canceled(),
+            ran = self.pass(session_id, tool.as_ref(), arguments, cancel, printer) => ran,
+        }
+    }
+
+    async fn pass(
+        &self,
+        session_id: &str,
+        tool: &dyn Tool,
+        arguments: Value,
+        cancel: &Cancel,
+        printer: Printer,
+    ) -> Ran {
+        let failed = |error: ToolError| Ran::failed(format!("Tool execution failed: {error}"));
+        let effect = match tool.effect(&arguments, &self.place) {
+            Ok(effect) => effect,
+            Err(error) => return failed(error),
+        };
+        let subject = Subject { session_id, workspace: self.place.root() };
+        let action = Action { tool: tool.name(), effect };
+        if let Err(denied) = self.asks.permit(&self.gate, subject, &action, &arguments).await {
+            return Ran::failed(denied.to_string());
+        }
+        let call = Call { arguments, place: Arc::clone(&self.place), cancel: cancel.clone(), printer };
+        match tool.run(call).await {
+            Ok(result) => Ran { result, failed: false },
+            Err(error) => failed(error),
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! One turn: from what the user says to the model's last word, tools in between.
+//!
+//! A turn is a task of its own. It streams to the parent, adds to the history as it goes, and takes in steering messages
+//! before each call of the model. However it ends (done, cancelled, failed) the history has an answer for each call, and
+//! the loop that started it says so to the parent.
+
+mod answer;
+pub(crate) mod queue;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use serde_json::{Map, Value};
+use swb_proto::agent::{AssistantEvent, Block, Event, Message, TurnUsage};
+
+use crate::cancel::Cancel;
+use crate::history::{History, WriteError};
+use crate::model::{Delta, Model, ModelError, Prompt, Task, Thinking};
+use crate::stdio::output::{Gone, Output};
+use crate::tools::{Printer, Ran, Toolbox, limits};
+use answer::{Answer, Wanted};
+use queue::Queue;
+
+/// A model that calls tools for ever is stopped here.
+const MAX_STEPS: usize = 500;
+/// After so many pieces the loop gets its chance, however fast the model is.
+const PIECES_AT_A_TIME: usize = 64;
+
+/// A history that a turn and the loop share. Locked for moments only.
+pub(crate) type SharedHistory = Arc<Mutex<History>>;
+
+/// The history, locked.
+pub(crate) fn locked(history: &SharedHistory) -> MutexGuard<'_, History> {
+    history.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a turn needs.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    pub(crate) history: SharedHistory,
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) system: Arc<str>,
+    pub(crate) thinking: Thinking,
+    pub(crate) toolbox: Arc<Toolbox>,
+    pub(crate) queue: Queue,
+    pub(crate) output: Output,
+    pub(crate) cancel: Cancel,
+}
+
+/// How a turn ended, and what it used.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) usage: TurnUsage,
+    pub(crate) outcome: Outcome,
+}
+
+/// How a turn ended.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    Done,
+    Cancelled,
+    Failed(String),
+}
+
+#[derive(Debug, thiserror::Error)]
+enum TurnError {
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    #[error(transparent)]
+    History(#[from] WriteError),
+    #[error(transparent)]
+    Gone(#[from] Gone),
+    #[error("the model went on calling tools for {MAX_STEPS} steps")]
+    Endless,
+}
+
+impl Turn {
+    /// Runs the turn to its end.
+    pub(crate) async fn run(self, message: String) -> Ended {
+        let mut usage = TurnUsage::default();
+        let result = self.go(message, &mut usage).await;
+        let synced = locked(&self.history).sync();
+        let outcome = match result.and_then(|outcome| Ok(synced.map(|()| outcome)?)) {
+            Ok(outcome) => outcome,
+            Err(error) => Outcome::Failed(error.to_string()),
+        };
+        Ended { usage, outcome }
+    }
+
+    async fn go(&self, message: String, usage: &mut TurnUsage) -> Result<Outcome, TurnError> {
+        locked(&self.history).push(Message::user(message))?;
+        for _ in 0..MAX_STEPS {
+            self.take_steering().await?;
+            let wanted = self.one_answer(usage).await?;
+            let last = wanted.is_empty();
+            // Also when cancelled meanwhile: each call gets its answer.
+            if !last {
+                self.run_tools(wanted).await?;
+            }
+            if self.cancel.is_cancelled() {
+                return Ok(Outcome::Cancelled);
+            }
+            if last && !self.queue.has_steering() {
+                return Ok(Outcome::Done);
+            }
+        }
+        Err(TurnError::Endless)
+    }
+
+    /// What was said to the running turn becomes part of it, and its senders learn so.
+    async fn take_steering(&self) -> Result<(), TurnError> {
+        for waiting in self.queue.take_steering() {
+            locked(&self.history).push(Message::user(waiting.message))?;
+            let body = Map::from_iter([("ok".to_owned(), Value::Bool(true))]);
+            let said = Event::Response { id: waiting.id, command: waiting.command.to_owned(), body };
+            self.output.send(&said).await?;
+        }
+        Ok(())
+    }
+
+    /// One call of the model, streamed. Returns the tools it wants.
+    async fn one_answer(&self, usage: &mut TurnUsage) -> Result<Vec<Wanted>, TurnError> {
+        let mut answer = Answer::default();
+        let result = self.stream(&mut answer).await;
+        if let Some(used) = answer.usage.take() {
+            usage.add(&used);
+            locked(&self.history).used(&used)?;
+        }
+        if result.is_ok() && !self.cancel.is_cancelled() {
+            let (blocks, wanted) = answer.finish();
+            if blocks.is_empty() {
+                return Err(ModelError::Empty.into());
+            }
+            locked(&self.history).push(Message::assistant(blocks))?;
+            for call in &wanted {
+                self.show(AssistantEvent::ToolcallInput {
+                    tool_id: call.id.clone(),
+                    input: call.shown_input(),
+                })
+                .await?;
+            }
+            return Ok(wanted);
+        }
+        // What the parent has seen stays; calls that were never whole do not.
+        let (blocks, started) = answer.without_calls();
+        if !blocks.is_empty() {
+            locked(&self.history).push(Message::assistant(blocks))?;
+        }
+        for tool_id in started {
+            self.show(AssistantEvent::ToolcallResult { tool_id, result: Ran::canceled().result }).await?;
+        }
+        result.map(|()| Vec::new())
+    }
+
+    async fn stream(&self, answer: &mut Answer) -> Result<(), TurnError> {
+        let mut deltas = self.model.answer(Prompt {
+            messages: locked(&self.history).messages().to_vec(),
+            system: Arc::clone(&self.system),
+            task: Task::Answer,
+            thinking: self.thinking,
+        });
+        for count in 1.. {
+            let delta = tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => return Ok(()),
+                delta = deltas.next() => delta,
+            };
+            match delta.ok_or(ModelError::CutOff)?? {
+                Delta::Stop => return Ok(()),
+                delta => {
+                    if let Some(event) = answer.take(delta) {
+                        self.show(event).await?;
+                    }
+                }
+            }
+            if count % PIECES_AT_A_TIME == 0 {
+                tokio::task::yield_now().await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the tools at once; results are shown as they come and kept in the order of the calls.
+    async fn run_tools(&self, wanted: Vec<Wanted>) -> Result<(), TurnError> {
+        let session_id = locked(&self.history).id.clone();
+        let mut results: Vec<Option<Block>> = wanted.iter().map(|_| None).collect();
+        let mut running: FuturesUnordered<_> =
+            wanted.into_iter().enumerate().map(|(at, call)| self.run_tool(&session_id, at, call)).collect();
+        let mut shown = Ok(());
+        while let Some((at, tool_id, ran)) = running.next().await {
+            results[at] = Some(Block::ToolResult {
+                tool_use_id: tool_id.clone(),
+                content: limits::for_history(&ran.result),
+                is_error: ran.failed,
+            });
+            if shown.is_ok() {
+                shown = self.show(AssistantEvent::ToolcallResult { tool_id, result: ran.result }).await;
+            }
+        }
+        // The answers are kept even if nobody sees them.
+        locked(&self.history).push(Message::results(results.into_iter().flatten().collect()))?;
+        Ok(shown?)
+    }
+
+    async fn run_tool(&self, session_id: &str, at: usize, call: Wanted) -> (usize, String, Ran) {
+        let printer = Printer { output: self.output.clone(), tool_id: call.id.clone() };
+        let ran = match call.input {
+            Ok(input) => self.toolbox.run(session_id, &call.name, input, &self.cancel, printer).await,
+            Err(error) => Ran::failed(format!("Tool execution failed: the arguments are not JSON: {error}")),
+        };
+        (at, call.id, ran)
+    }
+
+    async fn show(&self, event: AssistantEvent) -> Result<(), Gone> {
+        self.output.send(&Event::MessageUpdate { event }).await
+    }
+}

@@ -1,0 +1,13 @@
+//! `swb rpc`: the agent's stdio protocol, checked from outside by driving the real binary over pipes.
+//!
+//! Each test is a fact of the protocol or a known defect of its first implementation that must not come back.
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
+
+mod aborting;
+mod child;
+mod commands;
+mod ending;
+mod framing;
+mod sessions;
+mod tools;
+mod turns;

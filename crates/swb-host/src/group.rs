@@ -1,0 +1,83 @@
+//! One child and its process group.
+//!
+//! The child leads a group of its own, so that a signal meant for us does not reach it and one meant for it reaches
+//! everything it started in the same group. The leader is reaped only after the group was signalled for the last time:
+//! until then its number cannot belong to anybody else.
+
+use std::io;
+use std::process::ExitStatus;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::process::{Child, Command};
+
+/// A child that leads a process group. Dropped before it was waited for, the whole group is killed.
+#[derive(Debug)]
+pub struct Group {
+    child: Child,
+    /// The group's number; `None` once the leader was reaped.
+    number: Option<Pid>,
+}
+
+impl Group {
+    /// Starts the command as the leader of a new group.
+    pub fn spawn(command: &mut Command) -> io::Result<Self> {
+        let child = command.process_group(0).spawn()?;
+        let number = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        Ok(Group { child, number })
+    }
+
+    /// Waits for the leader. Others of its group may live on.
+    pub async fn wait(&mut self) -> io::Result<ExitStatus> {
+        let status = self.child.wait().await?;
+        self.number = None;
+        Ok(status)
+    }
+
+    /// Kills every process of the group. Does nothing once the leader was reaped.
+    pub fn kill(&self) {
+        if let Some(number) = self.number {
+            // It may have ended by itself in this moment, which is as good.
+            let _ = kill_process_group(number, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // The leader is left to tokio, which reaps children nobody waits for.
+        self.kill();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Stdio;
+    use tokio::io::{AsyncReadExt, BufReader};
+
+    fn sh(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::piped());
+        command
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_leader_is_reported() {
+        let mut group = Group::spawn(&mut sh("exit 7")).unwrap();
+        assert_eq!(group.wait().await.unwrap().code(), Some(7));
+        group.kill();
+    }
+
+    #[tokio::test]
+    async fn dropping_a_group_ends_its_grandchildren() {
+        let mut group = Group::spawn(&mut sh("(sleep 1000; echo no) & echo begun; wait")).unwrap();
+        let mut out = BufReader::new(group.child.stdout.take().unwrap());
+        let mut begun = [0; 6];
+        out.read_exact(&mut begun).await.unwrap();
+        drop(group);
+        // The pipe ends when the last of its writers has gone.
+        let mut rest = Vec::new();
+        out.read_to_end(&mut rest).await.unwrap();
+        assert!(rest.is_empty());
+    }
+}

@@ -1,0 +1,91 @@
+//! What goes beyond the contract: commands a parent may use, events a parent may ignore.
+//!
+//! A word that is added here keeps protocol version 1: no parent is forced to know it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Commands that are not in the contract.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum AddedCommand {
+    /// Say something to the turn that is running, before its next model call. Answered once it has been said.
+    Steer {
+        /// Echoed in the response.
+        id: String,
+        /// What the user says.
+        message: String,
+    },
+    /// What waits: steering messages and follow-ups.
+    Queue {
+        /// Echoed in the response.
+        id: String,
+    },
+    /// Forget what waits; each of them is answered as cancelled.
+    ClearQueue {
+        /// Echoed in the response.
+        id: String,
+    },
+    /// Run one tool without a model. A missing id is answered as `""`.
+    ToolCall {
+        /// Echoed in the response.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+        /// The tool.
+        name: String,
+        /// Its arguments.
+        #[serde(default)]
+        args: Value,
+    },
+    /// How much the model shall think, from the next turn on.
+    SetThinkingLevel {
+        /// Echoed in the response.
+        id: String,
+        /// `off`, `low`, `medium` or `high`.
+        level: String,
+    },
+    /// What tools may do, from the next tool call on.
+    SetToolMode {
+        /// Echoed in the response.
+        id: String,
+        /// `read-only`, `workspace` or `full`.
+        mode: String,
+    },
+    /// The answer to an `ask`.
+    Answer {
+        /// Echoed in the response.
+        id: String,
+        /// Which ask.
+        ask_id: String,
+        /// One of its options.
+        option: String,
+    },
+}
+
+/// Events that are not in the contract.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum AddedEvent {
+    /// A running tool has printed something.
+    ToolOutput {
+        /// The `tool_id` of its `toolcall_start`.
+        tool_id: String,
+        /// What it printed.
+        delta: String,
+    },
+    /// Somebody has to decide. Only sent to a parent that said it would answer.
+    Ask {
+        /// What `answer` names.
+        ask_id: String,
+        /// What is to be done, in a form for programs: tool, arguments.
+        subject: Value,
+        /// `low`, `medium` or `high`.
+        risk: String,
+        /// What may be answered.
+        options: Vec<String>,
+        /// Until when, in RFC 3339; after it the answer is no.
+        deadline: String,
+        /// Why it is asked, for people.
+        reason: String,
+    },
+}

@@ -1,0 +1,112 @@
+//! The messages of a history, as `get_messages` shows them and as the history file keeps them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Who speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// The user, or a tool that answers.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// One message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said.
+    pub content: Content,
+}
+
+/// Plain text, or blocks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Content {
+    /// What a user wrote.
+    Text(String),
+    /// What a model said, or what tools returned.
+    Blocks(Vec<Block>),
+}
+
+/// A part of a message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Block {
+    /// Text.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// Thinking.
+    Thinking {
+        /// The thought.
+        thinking: String,
+        /// The provider's seal on it; empty if there is none.
+        #[serde(default)]
+        signature: String,
+    },
+    /// A call of a tool.
+    ToolUse {
+        /// The model's name for the call.
+        id: String,
+        /// The tool.
+        name: String,
+        /// Its arguments.
+        input: Value,
+    },
+    /// The answer to a call.
+    ToolResult {
+        /// The call's id.
+        tool_use_id: String,
+        /// What the tool returned.
+        content: String,
+        /// Whether it failed; only said if it did.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_error: bool,
+    },
+}
+
+impl Message {
+    /// What a user wrote.
+    pub fn user(text: impl Into<String>) -> Self {
+        Message { role: Role::User, content: Content::Text(text.into()) }
+    }
+
+    /// What a model said.
+    pub fn assistant(blocks: Vec<Block>) -> Self {
+        Message { role: Role::Assistant, content: Content::Blocks(blocks) }
+    }
+
+    /// What tools returned.
+    pub fn results(blocks: Vec<Block>) -> Self {
+        Message { role: Role::User, content: Content::Blocks(blocks) }
+    }
+
+    /// Its blocks; none if it is plain text.
+    pub fn blocks(&self) -> &[Block] {
+        match &self.content {
+            Content::Text(_) => &[],
+            Content::Blocks(blocks) => blocks,
+        }
+    }
+
+    /// What a user wrote; `None` for anything else.
+    pub fn user_text(&self) -> Option<&str> {
+        match (&self.role, &self.content) {
+            (Role::User, Content::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The ids of the tools it calls.
+    pub fn calls(&self) -> impl Iterator<Item = &str> {
+        self.blocks().iter().filter_map(|block| match block {
+            Block::ToolUse { id, .. } => Some(id.as_str()),
+            _ => None,
+        })
+    }
+}
