@@ -1,7 +1,7 @@
 //! The seam that every tool call passes: may this be done?
 //!
-//! [`Gate::decide`] is pure: a request (who, what, with which arguments) and the local [`Mode`] in, a [`Decision`] with
-//! a reason out. [`ask`] takes a decision that needs a person to the parent; nobody to ask means denied. What is behind
+//! `Gate::decide` is pure: a request (who, what, with which arguments) and the local [`Mode`] in, a `Decision` with
+//! a reason out. `ask` takes a decision that needs a person to the parent; nobody to ask means denied. What is behind
 //! the seam may change (a policy file, a daemon); the callers only know the question.
 
 pub(crate) mod ask;

@@ -2,7 +2,7 @@
 //!
 //! A [`Model`] turns a [`Prompt`] into a stream of [`Delta`]s. The stream is pulled, so a parent that does not read slows
 //! the model down, and dropping it ends the call. It is whole only if it ends with [`Delta::Stop`]: one that just stops
-//! was cut off. [`catalogue`] knows the names, [`demo`] needs neither key nor network.
+//! was cut off. `catalogue` knows the names, `demo` needs neither key nor network.
 
 pub(crate) mod catalogue;
 pub(crate) mod demo;
