@@ -1,0 +1,135 @@
+//! JSON: values behind names that say they are secret, and secrets inside any other text.
+
+use serde_json::Value;
+
+use super::redact;
+
+/// What stands in the place of a value whose name is secret.
+const HIDDEN: &str = "[REDACTED]";
+/// Deeper than any parser would have let through.
+const MAX_DEPTH: usize = 128;
+
+/// Parts of names, without case and separators.
+const NAMES: &[&str] = &[
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "passphrase",
+    "apikey",
+    "authorization",
+    "bearer",
+    "privatekey",
+    "accesskey",
+    "credential",
+    "setcookie",
+    "sessionkey",
+    "signingkey",
+    "encryptionkey",
+];
+
+/// Names that hold such a part and no secret.
+const OPEN_NAMES: &[&str] = &[
+    "tokentype",
+    "tokenizer",
+    "tokenendpoint",
+    "tokenurl",
+    "tokenlimit",
+    "tokencount",
+    "secretname",
+    "passwordpolicy",
+];
+
+/// Redacts a value in place: what stands behind a secret name is hidden whole, everything else is looked through.
+///
+/// Numbers behind names with `token` are counts and stay; so does the shape of what is hidden.
+pub fn redact_json(value: &mut Value) {
+    walk(value, None, 0);
+}
+
+fn walk(value: &mut Value, hidden_by: Option<Secrecy>, depth: usize) {
+    if depth > MAX_DEPTH {
+        *value = Value::String(HIDDEN.to_owned());
+        return;
+    }
+    match value {
+        Value::Object(members) => {
+            for (name, mut member) in std::mem::take(members) {
+                walk(&mut member, hidden_by.or_else(|| secrecy(&name)), depth + 1);
+                let name = match redact(&name).matches.is_empty() {
+                    true => name,
+                    false => redact(&name).text,
+                };
+                members.insert(name, member);
+            }
+        }
+        Value::Array(members) => members.iter_mut().for_each(|member| walk(member, hidden_by, depth + 1)),
+        Value::String(text) => match hidden_by {
+            Some(_) if text.is_empty() => {}
+            Some(_) => HIDDEN.clone_into(text),
+            None => {
+                let redacted = redact(text);
+                if !redacted.matches.is_empty() {
+                    *text = redacted.text;
+                }
+            }
+        },
+        Value::Number(_) if hidden_by == Some(Secrecy::All) => *value = Value::String(HIDDEN.to_owned()),
+        Value::Number(_) | Value::Bool(_) | Value::Null => {}
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Secrecy {
+    All,
+    /// Numbers behind this name are counts.
+    AllButNumbers,
+}
+
+fn secrecy(name: &str) -> Option<Secrecy> {
+    let flat: String = name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    if OPEN_NAMES.contains(&flat.as_str()) {
+        return None;
+    }
+    let part = NAMES.iter().find(|part| flat.contains(**part))?;
+    Some(if *part == "token" { Secrecy::AllButNumbers } else { Secrecy::All })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn values_behind_secret_names_are_hidden_at_any_depth() {
+        let mut value = json!({
+            "user": "ann", "Api-Key": "x", "nested": [{"access_token": "y", "ok": true}, {"db": {"PASSWORD": 1234}}],
+            "secrets": ["a", {"b": "c"}], "clientSecret": "z",
+        });
+        redact_json(&mut value);
+        assert_eq!(
+            value,
+            json!({
+                "user": "ann", "Api-Key": HIDDEN, "nested": [{"access_token": HIDDEN, "ok": true}, {"db": {"PASSWORD": HIDDEN}}],
+                "secrets": [HIDDEN, {"b": HIDDEN}], "clientSecret": HIDDEN,
+            })
+        );
+    }
+
+    #[test]
+    fn counts_of_tokens_stay() {
+        let usage = json!({"usage": {"input_tokens": 12, "total_tokens": {"cached": 3}, "token_type": "bearer", "max_tokens": null}});
+        let mut value = usage.clone();
+        redact_json(&mut value);
+        assert_eq!(value, usage);
+    }
+
+    #[test]
+    fn secrets_in_other_text_and_in_names_are_found() {
+        let key = format!("ghp_{}", "a1B2".repeat(9));
+        let mut value = json!({"log": format!("pushed with {key}"), (key.clone()): 1});
+        redact_json(&mut value);
+        assert!(!value.to_string().contains(&key));
+        assert_eq!(value["log"], "pushed with [REDACTED:FORGE_TOKEN]");
+    }
+}
