@@ -2,7 +2,7 @@
 //!
 //! [`parse`] reads a POSIX or bash command line without running anything and lists every program that could start from
 //! it: in pipes, lists, blocks, functions, substitutions, here-documents, behind `sudo`, `env`, `xargs`, `find -exec`,
-//! `bash -c`, `eval` and the like. [`judge`] then says, for a directory and a mode, whether to run it, ask, or refuse.
+//! `bash -c`, `eval` and the like. [`judge()`] then says, for a directory and a mode, whether to run it, ask, or refuse.
 //!
 //! ```text
 //! text ─ reader, quoting, expansion, heredoc ─► words ─ grammar, compound ─► script
