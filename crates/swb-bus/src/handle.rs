@@ -11,7 +11,7 @@ use crate::call::Started;
 use crate::context::Caller;
 use crate::dispatch::{Bus, not_found};
 use crate::message::BusCallError;
-use crate::topics::{Delivery, SubscribeError, Subscription};
+use crate::topics::{Delivery, Subscription};
 use crate::transport::client::{ConnectError, RemoteBus, RemoteSubscription};
 
 /// The only thing subsystems, commands and foreign programs need to talk to the bus. Cheap to clone.
@@ -139,7 +139,7 @@ impl BusHandle {
     ) -> Result<EventStream, CallError> {
         match &self.0 {
             Place::Local { bus, .. } => {
-                let subscription = bus.topics().subscribe(topics, after).map_err(cursor_ahead)?;
+                let subscription = bus.topics().subscribe(topics, after).map_err(BusError::from)?;
                 Ok(EventStream(Source::Local(subscription)))
             }
             Place::Remote { bus, .. } => {
@@ -155,12 +155,6 @@ fn bare(payload: &BusPayload) -> Result<Box<RawValue>, BusError> {
     let text = String::from_utf8(out).map_err(|error| error.to_string());
     let raw = text.and_then(|text| RawValue::from_string(text).map_err(|error| error.to_string()));
     raw.map_err(|error| BusError::new(swb_proto::error::ERR_INTERNAL, error))
-}
-
-/// A cursor from the future, as the error of a call.
-pub(crate) fn cursor_ahead(error: SubscribeError) -> BusError {
-    let SubscribeError::CursorAhead { head, .. } = error;
-    BusError::new(swb_proto::error::ERR_CURSOR_AHEAD, error.to_string()).with("head", head)
 }
 
 /// A stream of events, wherever the bus is.

@@ -17,13 +17,22 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     pub(crate) cause: Option<String>,
     pub(crate) hint: Option<String>,
+    /// Whoever read our output has gone: no failure of ours.
+    pub(crate) reader_gone: bool,
     /// The daemon's own error, for `--json`.
     pub(crate) error: Option<Box<BusError>>,
 }
 
 impl Failure {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Failure { code: exit_code::FAILURE, message: message.into(), cause: None, hint: None, error: None }
+        Failure {
+            code: exit_code::FAILURE,
+            message: message.into(),
+            cause: None,
+            hint: None,
+            reader_gone: false,
+            error: None,
+        }
     }
 
     pub(crate) fn code(mut self, code: u8) -> Self {
@@ -89,7 +98,14 @@ impl From<BusError> for Failure {
             _ if error.retryable() => Some("the same call may succeed a little later".to_owned()),
             _ => None,
         };
-        Failure { code: exit_code::CALL_FAILED, message, cause: None, hint, error: Some(Box::new(error)) }
+        Failure {
+            code: exit_code::CALL_FAILED,
+            message,
+            cause: None,
+            hint,
+            reader_gone: false,
+            error: Some(Box::new(error)),
+        }
     }
 }
 
@@ -121,6 +137,7 @@ impl From<NoHome> for Failure {
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
-        Failure::new("input or output failed").because(error)
+        let reader_gone = error.kind() == std::io::ErrorKind::BrokenPipe;
+        Failure { reader_gone, ..Failure::new("input or output failed").because(error) }
     }
 }

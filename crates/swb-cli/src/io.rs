@@ -63,7 +63,7 @@ impl Io {
 
     /// Prints a failure and returns its exit code. A reader that went away is no failure.
     pub(crate) fn fail(&self, failure: &Failure) -> u8 {
-        if failure.cause.as_deref().is_some_and(|cause| cause.contains("Broken pipe")) {
+        if failure.reader_gone {
             return crate::exit_code::SUCCESS;
         }
         let mut err = anstream::stderr();

@@ -22,8 +22,9 @@ use std::time::SystemTime;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use swb_journal::sequence::{Resume, SequenceError, SequenceFile};
+use swb_proto::error::ERR_CURSOR_AHEAD;
 use swb_proto::events::ReadResponse;
-use swb_proto::{Actor, EventEnvelope, Meta, TopicGlob};
+use swb_proto::{Actor, BusError, EventEnvelope, Meta, TopicGlob};
 
 pub use event::{Delivery, Event};
 pub use subscription::Subscription;
@@ -89,6 +90,13 @@ pub enum SubscribeError {
         /// The newest event.
         head: u64,
     },
+}
+
+impl From<SubscribeError> for BusError {
+    fn from(error: SubscribeError) -> Self {
+        let SubscribeError::CursorAhead { head, .. } = error;
+        BusError::new(ERR_CURSOR_AHEAD, error.to_string()).with("head", head)
+    }
 }
 
 impl Topics {

@@ -33,7 +33,6 @@ use super::server::ServerLimits;
 use crate::call::Started;
 use crate::context::Caller;
 use crate::dispatch::{Bus, duplicate_id, not_found};
-use crate::handle::cursor_ahead;
 use crate::topics::Subscription;
 
 const READ_BYTES: usize = 16 * 1024;
@@ -266,7 +265,7 @@ impl Connection {
             let message = format!("a subscription has at most {} topics", events::MAX_GLOBS);
             return Err(BusError::new(ERR_INVALID_PARAMS, message));
         }
-        let events = self.bus.topics().subscribe(params.topics, params.after).map_err(cursor_ahead)?;
+        let events = self.bus.topics().subscribe(params.topics, params.after)?;
         self.subscriptions_made += 1;
         let id = format!("sub_{}", self.subscriptions_made);
         let response = SubscribeResponse {

@@ -1,8 +1,7 @@
 //! `events`: pages of what is kept. Streams belong to a connection, or to [`swb_bus::BusHandle::subscribe`].
 
-use swb_bus::topics::SubscribeError;
 use swb_bus::{BusHandler, CallContext};
-use swb_proto::error::{ERR_CURSOR_AHEAD, ERR_INVALID_PARAMS, ERR_INVALID_REQUEST};
+use swb_proto::error::{ERR_INVALID_PARAMS, ERR_INVALID_REQUEST};
 use swb_proto::events::{EventsBody, MAX_GLOBS, MAX_PAGE, ReadParams};
 use swb_proto::{BusError, BusPayload, BusResult};
 use tokio::sync::oneshot;
@@ -50,8 +49,5 @@ fn page(ctx: &CallContext, params: ReadParams) -> BusResult {
         return Err(BusError::new(ERR_INVALID_PARAMS, message));
     }
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let page = ctx.spine().topics().read(params.topics, params.after, limit);
-    page.map(Into::into).map_err(|error @ SubscribeError::CursorAhead { head, .. }| {
-        BusError::new(ERR_CURSOR_AHEAD, error.to_string()).with("head", head)
-    })
+    Ok(ctx.spine().topics().read(params.topics, params.after, limit)?.into())
 }
