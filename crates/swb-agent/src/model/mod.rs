@@ -6,6 +6,7 @@
 
 pub(crate) mod catalogue;
 pub(crate) mod demo;
+mod files;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -13,11 +14,15 @@ use std::sync::Arc;
 use futures_util::stream::BoxStream;
 use swb_proto::agent::{Message, TurnUsage};
 
+pub use files::{FileBody, Files, Inputs};
+
 /// What a model is asked.
 #[derive(Debug, Clone)]
 pub struct Prompt {
     /// The conversation so far, the latest last.
     pub messages: Vec<Arc<Message>>,
+    /// The contents of the files that the messages name.
+    pub files: Files,
     /// What holds for the whole conversation.
     pub system: Arc<str>,
     /// What is wanted.
@@ -31,7 +36,8 @@ pub struct Prompt {
 pub enum Task {
     /// The next message of the conversation.
     Answer,
-    /// A text that can stand for the conversation.
+    /// A text that can stand for a conversation. The messages and the system prompt say all that is needed; no tools are
+    /// offered.
     Summarise,
 }
 
@@ -113,6 +119,12 @@ pub enum ModelError {
     /// Nothing was said.
     #[error("model returned an empty response")]
     Empty,
+    /// The conversation does not fit into the model's context; a shorter one may.
+    #[error("the conversation is too long for the model: {message}")]
+    TooLong {
+        /// The model's words.
+        message: String,
+    },
     /// The model said that it failed.
     #[error("{message}")]
     Failed {
@@ -128,4 +140,9 @@ pub type Deltas = BoxStream<'static, Result<Delta, ModelError>>;
 pub trait Model: Debug + Send + Sync {
     /// Begins an answer. Nothing happens until the stream is pulled.
     fn answer(&self, prompt: Prompt) -> Deltas;
+
+    /// Which attached files it can be given. Text goes to every model.
+    fn inputs(&self) -> Inputs {
+        Inputs::default()
+    }
 }

@@ -12,7 +12,7 @@ use super::jobs::{Finished, Job};
 use super::reply::{Outcome, Summary};
 use super::{Agent, Gone};
 use crate::cancel::Cancel;
-use crate::model::{Delta, Model, ModelError, Prompt, Task, Thinking, catalogue};
+use crate::model::{Delta, Files, Model, ModelError, Prompt, Task, Thinking, catalogue};
 use crate::turn::locked;
 
 const BUSY: &str = "a compaction is under way; abort first";
@@ -40,6 +40,7 @@ impl Agent {
         self.summarised = messages.len();
         let prompt = Prompt {
             messages,
+            files: Files::default(),
             system: Arc::clone(&self.system),
             task: Task::Summarise,
             thinking: Thinking::Off,

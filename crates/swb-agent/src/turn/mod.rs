@@ -16,7 +16,7 @@ use swb_proto::agent::{AssistantEvent, Block, Event, Message, TurnUsage};
 
 use crate::cancel::Cancel;
 use crate::history::{History, WriteError};
-use crate::model::{Delta, Model, ModelError, Prompt, Task, Thinking};
+use crate::model::{Delta, Files, Model, ModelError, Prompt, Task, Thinking};
 use crate::stdio::output::{Gone, Output};
 use crate::tools::{Printer, Ran, Toolbox, limits};
 use answer::{Answer, Wanted};
@@ -156,6 +156,7 @@ impl Turn {
     async fn stream(&self, answer: &mut Answer) -> Result<(), TurnError> {
         let mut deltas = self.model.answer(Prompt {
             messages: locked(&self.history).messages().to_vec(),
+            files: Files::default(),
             system: Arc::clone(&self.system),
             task: Task::Answer,
             thinking: self.thinking,

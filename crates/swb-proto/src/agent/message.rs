@@ -49,6 +49,20 @@ pub enum Block {
         #[serde(default)]
         signature: String,
     },
+    /// A picture that came with what a user wrote.
+    Image {
+        /// Its name.
+        title: String,
+        /// Where its bytes are.
+        source: Source,
+    },
+    /// A PDF or a text that came with what a user wrote.
+    Document {
+        /// Its name.
+        title: String,
+        /// Where its bytes are.
+        source: Source,
+    },
     /// A call of a tool.
     ToolUse {
         /// The model's name for the call.
@@ -67,6 +81,21 @@ pub enum Block {
         /// Whether it failed; only said if it did.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
+    },
+}
+
+/// Where the bytes of an attached file are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Source {
+    /// In a file that is kept beside the history.
+    File {
+        /// Its name there, which follows from its bytes.
+        file_id: String,
+        /// What the bytes are, as they themselves tell.
+        media_type: String,
+        /// How many.
+        size: u64,
     },
 }
 
@@ -94,12 +123,30 @@ impl Message {
         }
     }
 
+    /// What a user wrote, and the files that came with it.
+    pub fn with_files(text: impl Into<String>, mut files: Vec<Block>) -> Self {
+        files.push(Block::Text { text: text.into() });
+        Message { role: Role::User, content: Content::Blocks(files) }
+    }
+
     /// What a user wrote; `None` for anything else.
     pub fn user_text(&self) -> Option<&str> {
-        match (&self.role, &self.content) {
+        match (self.role, &self.content) {
             (Role::User, Content::Text(text)) => Some(text),
-            _ => None,
+            (Role::User, Content::Blocks(blocks)) => blocks.iter().find_map(|block| match block {
+                Block::Text { text } => Some(text.as_str()),
+                _ => None,
+            }),
+            (Role::Assistant, _) => None,
         }
+    }
+
+    /// The attached files.
+    pub fn files(&self) -> impl Iterator<Item = &Source> {
+        self.blocks().iter().filter_map(|block| match block {
+            Block::Image { source, .. } | Block::Document { source, .. } => Some(source),
+            _ => None,
+        })
     }
 
     /// The ids of the tools it calls.

@@ -18,7 +18,7 @@ pub use added::{AddedCommand, AddedEvent};
 pub use command::{Attachment, Command};
 pub use event::{AssistantEvent, Event, TurnUsage};
 pub use frame::{BadFrame, Request, decode, encode};
-pub use message::{Block, Content, Message, Role};
+pub use message::{Block, Content, Message, Role, Source};
 
 /// What `ready` announces.
 pub const PROTOCOL_VERSION: u32 = 1;

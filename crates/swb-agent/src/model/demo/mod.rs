@@ -13,7 +13,7 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use swb_proto::agent::{Block, Content, Message, Role, TurnUsage};
 
-use super::{Delta, Deltas, Model, ModelError, Prompt, Task};
+use super::{Delta, Deltas, Inputs, Model, ModelError, Prompt, Task};
 use script::{Act, Step};
 
 /// The model itself.
@@ -56,6 +56,10 @@ impl Model for Demo {
                 }
             })
             .boxed()
+    }
+
+    fn inputs(&self) -> Inputs {
+        Inputs { images: true, pdf: true }
     }
 }
 
@@ -134,6 +138,7 @@ fn length(message: &Message) -> usize {
             .map(|block| match block {
                 Block::Text { text } => text.len(),
                 Block::Thinking { thinking, .. } => thinking.len(),
+                Block::Image { title, .. } | Block::Document { title, .. } => title.len(),
                 Block::ToolUse { name, .. } => name.len() + 16,
                 Block::ToolResult { content, .. } => content.len(),
             })
@@ -148,8 +153,13 @@ mod tests {
 
     async fn answer(messages: Vec<Message>) -> Vec<Result<Delta, ModelError>> {
         let messages = messages.into_iter().map(Arc::new).collect();
-        let prompt =
-            Prompt { messages, system: "".into(), task: Task::Answer, thinking: super::super::Thinking::Off };
+        let prompt = Prompt {
+            messages,
+            files: super::super::Files::default(),
+            system: "".into(),
+            task: Task::Answer,
+            thinking: super::super::Thinking::Off,
+        };
         Demo.answer(prompt).collect().await
     }
 
