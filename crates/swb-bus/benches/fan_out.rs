@@ -126,7 +126,8 @@ fn main() {
         .build()
         .expect("a runtime can be built");
     // First, while the allocator has not yet kept anything for later.
-    let resident = stalled_subscriber(if quick { STALLED_EVENTS / 10 } else { STALLED_EVENTS });
+    let stalled_events = if quick { STALLED_EVENTS / 10 } else { STALLED_EVENTS };
+    let resident = stalled_subscriber(stalled_events);
 
     figures::heading("fan-out in process, deliveries until everybody has everything, limit: tokio broadcast");
     for subscribers in [1, 8, 64, 1000] {
@@ -143,6 +144,7 @@ fn main() {
     }
     if let Some((before, after)) = resident {
         let grown = format!("{before} -> {after} kB");
-        figures::figure("resident memory, one stalled subscriber, 1,000,000 events", &grown, "flat");
+        let what = format!("resident memory, one stalled subscriber, {stalled_events} events");
+        figures::figure(&what, &grown, "flat");
     }
 }

@@ -1,7 +1,8 @@
 //! Figures of one run, side by side: `what | ours | limit | ratio | wanted`.
 //!
 //! Machines are noisy and differ, so only ratios taken within one run mean anything: contenders take turns, round by
-//! round, each figure is the median of its rounds, and a ratio is the median of the ratios of the rounds.
+//! round and each of them first in its turn, each figure is the median of its rounds, and a ratio is the median of the
+//! ratios of the rounds.
 
 #![allow(dead_code, reason = "each bench uses a part of this")]
 
@@ -42,14 +43,16 @@ pub(crate) fn heading(title: &str) {
 /// Lets the contenders take turns. Returns the samples of each, one per round; a first round warms up and is dropped.
 pub(crate) fn take_turns<const N: usize>(
     rounds: usize,
-    mut contenders: [&mut dyn FnMut() -> f64; N],
+    contenders: [&mut dyn FnMut() -> f64; N],
 ) -> [Vec<f64>; N] {
-    let mut samples = [const { Vec::new() }; N];
+    let mut samples: [Vec<f64>; N] = [const { Vec::new() }; N];
     for round in 0..=rounds {
-        for (contender, samples) in contenders.iter_mut().zip(&mut samples) {
-            let sample = contender();
+        for place in 0..N {
+            // Whoever comes after a heavy contender finds its cores where that one left them.
+            let at = (place + round) % N;
+            let sample = contenders[at]();
             if round > 0 {
-                samples.push(sample);
+                samples[at].push(sample);
             }
         }
     }

@@ -5,6 +5,7 @@
 //! end when their standard input closes, so none outlives a bench that was interrupted.
 #![expect(clippy::print_stdout, reason = "a bench prints its figures")]
 
+mod cores;
 #[path = "../figures/mod.rs"]
 mod figures;
 mod nats;
@@ -14,6 +15,7 @@ mod words;
 
 use std::time::Instant;
 
+use cores::Placement;
 use figures::{Unit, Wanted};
 use raw_client::RawClient;
 use servers::{Kind, Server};
@@ -25,38 +27,49 @@ const WINDOW: usize = 64;
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     if let Some(at) = args.iter().position(|arg| arg == "--serve") {
-        return servers::serve(&args[at + 1], &args[at + 2]);
+        return servers::serve(&args[at + 1], &args[at + 2], args.get(at + 3).map(String::as_str));
     }
     // A current-thread runtime: the client's share of a round trip must not wander between cores.
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be built");
+    println!("\nbytes of a request: {}", words::sizes());
+    figures::heading("request/reply over a Unix socket, limit: the better of two bare JSON-line echoes");
+    for placement in Placement::ALL {
+        let Some((client, server)) = placement.cores() else { continue };
+        cores::on(client, || measure(&runtime, placement, server));
+    }
+}
+
+fn measure(runtime: &Runtime, placement: Placement, core: Option<usize>) {
     let folder = tempfile::tempdir().expect("there is a place for sockets");
-    let start = |kind: Kind, name: &str| Server::start(kind, &folder.path().join(name));
+    let start = |kind: Kind, name: &str| Server::start(kind, core, &folder.path().join(name));
     let one_thread = start(Kind::EchoOneThread, "one.sock");
     let two_workers = start(Kind::EchoTwoWorkers, "two.sock");
     let control = start(Kind::Control, "control.sock");
     let connect =
         |server: &Server| runtime.block_on(RawClient::connect(server.address())).expect("it listens");
     let mut bench = Bench {
-        runtime: &runtime,
+        runtime,
+        placement,
         quick: figures::is_quick(),
         one_thread: connect(&one_thread),
         two_workers: connect(&two_workers),
         control: connect(&control),
         handle: runtime.block_on(BusHandle::connect(control.address())).expect("it listens"),
-        nats: runtime.block_on(nats::Nats::start()),
+        nats: (placement == Placement::Free).then(|| runtime.block_on(nats::Nats::start())).flatten(),
     };
-    println!("\nbytes of a request: {}", words::sizes());
-    figures::heading("request/reply over a Unix socket, limit: the better of two bare JSON-line echoes");
     bench.sequential();
-    bench.in_flight();
-    if bench.nats.is_none() {
-        println!("nats-server not installed: row skipped (apt-get install nats-server)");
+    if placement == Placement::Free {
+        bench.in_flight();
+        if bench.nats.is_none() {
+            println!("nats-server not installed: row skipped (apt-get install nats-server)");
+        }
     }
 }
 
 struct Bench<'r> {
     runtime: &'r Runtime,
+    placement: Placement,
     quick: bool,
     one_thread: RawClient,
     two_workers: RawClient,
@@ -68,7 +81,7 @@ struct Bench<'r> {
 impl Bench<'_> {
     fn sequential(&mut self) {
         let (rounds, calls) = if self.quick { (3, 500) } else { (15, 4_000) };
-        let Bench { runtime, one_thread, two_workers, control, handle, nats, .. } = self;
+        let Bench { runtime, placement, one_thread, two_workers, control, handle, nats, .. } = self;
         // Two dialects share one connection, so they share one client.
         let control = std::cell::RefCell::new(control);
         let samples = figures::take_turns(
@@ -82,7 +95,7 @@ impl Bench<'_> {
                 &mut || nats.as_mut().map_or(f64::NAN, |nats| runtime.block_on(nats.sequential(calls))),
             ],
         );
-        print("sequential p50", Unit::Time, &samples, nats.is_some());
+        print(&format!("{}sequential p50", placement.name()), Unit::Time, &samples, nats.is_some());
     }
 
     fn in_flight(&mut self) {

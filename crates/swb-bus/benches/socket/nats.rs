@@ -43,7 +43,7 @@ impl Nats {
                 Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
             }
         };
-        let responder = Server::start(Kind::NatsResponder, Path::new(&address));
+        let responder = Server::start(Kind::NatsResponder, None, Path::new(&address));
         connection.output.extend_from_slice(format!("SUB {INBOX}.* 1\r\n").as_bytes());
         connection.settle().await;
         Some(Nats { connection, asked: 0, _responder: responder, _server: server })

@@ -15,7 +15,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
-use crate::{nats, words};
+use crate::{cores, nats, words};
 
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
@@ -39,12 +39,13 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts this program again as a server and waits until it says that it is ready.
-    pub(crate) fn start(kind: Kind, address: &Path) -> Self {
+    /// Starts this program again as a server, on one core if told so, and waits until it says that it is ready.
+    pub(crate) fn start(kind: Kind, core: Option<usize>, address: &Path) -> Self {
         let address = address.to_str().expect("temporary paths are UTF-8").to_owned();
         let name = KINDS.iter().find(|(known, _)| *known as u8 == kind as u8).map_or("", |(_, name)| name);
         let mut process = Command::new(std::env::current_exe().expect("this program has a path"))
             .args(["--serve", name, &address])
+            .args(core.map(|core| core.to_string()))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -70,7 +71,11 @@ impl Drop for Server {
 }
 
 /// The life of a server process.
-pub(crate) fn serve(name: &str, address: &str) {
+pub(crate) fn serve(name: &str, address: &str, core: Option<&str>) {
+    if let Some(core) = core {
+        // Before the runtime: its threads inherit it.
+        cores::stay_on(core.parse().expect("a number"));
+    }
     let kind = KINDS.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind).expect("a known kind");
     let (ended_tx, ended) = oneshot::channel::<()>();
     std::thread::spawn(move || {
