@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid};
 
+use crate::group;
+
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Makes this process the parent of its orphaned descendants.
@@ -31,10 +33,13 @@ pub fn living() -> Vec<Pid> {
     found
 }
 
-/// Reaps orphans that have ended. Call it only while no child of our own is being waited for.
+/// Reaps orphans that have ended. The leaders of groups are left to those who wait for them.
 pub fn reap_ended() {
     let us = getpid();
-    for process in table().into_iter().filter(|process| process.parent == us && process.ended) {
+    let table = table();
+    let leaders = group::leaders();
+    let ended = |process: &&Process| process.parent == us && process.ended;
+    for process in table.iter().filter(ended).filter(|process| !leaders.contains(&process.number)) {
         let _ = waitpid(Some(process.number), WaitOptions::NOHANG);
     }
 }

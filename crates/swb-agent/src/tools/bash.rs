@@ -73,7 +73,7 @@ impl Tool for Bash {
         async move {
             let _alone = self.one_at_a_time.lock().await;
             let result = run(call).await;
-            // No child is being waited for now: what earlier commands left behind and has ended can be reaped.
+            // What earlier commands left behind and has ended is nobody else's to reap.
             descendants::reap_ended();
             result
         }
