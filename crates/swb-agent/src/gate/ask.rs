@@ -55,7 +55,7 @@ impl Asks {
         &self,
         gate: &Gate,
         subject: Subject<'_>,
-        action: &Action,
+        action: &Action<'_>,
         arguments: &Value,
     ) -> Result<(), Denied> {
         match gate.decide(subject, action, arguments) {

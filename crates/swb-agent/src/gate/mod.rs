@@ -52,9 +52,9 @@ pub(crate) struct Subject<'a> {
 
 /// What is to be done.
 #[derive(Debug, Clone)]
-pub(crate) struct Action {
+pub(crate) struct Action<'a> {
     /// The tool.
-    pub(crate) tool: &'static str,
+    pub(crate) tool: &'a str,
     /// What it would do, as far as its arguments tell.
     pub(crate) effect: Effect,
 }
@@ -125,7 +125,7 @@ impl Gate {
     }
 
     /// May the subject do this with these arguments?
-    pub(crate) fn decide(&self, subject: Subject<'_>, action: &Action, _arguments: &Value) -> Decision {
+    pub(crate) fn decide(&self, subject: Subject<'_>, action: &Action<'_>, _arguments: &Value) -> Decision {
         match self.mode() {
             Mode::Full => Decision::Allow,
             Mode::ReadOnly => read_only(action),
@@ -134,7 +134,7 @@ impl Gate {
     }
 }
 
-fn read_only(action: &Action) -> Decision {
+fn read_only(action: &Action<'_>) -> Decision {
     let deny = |what: &str| Decision::Deny { reason: format!("{what} is not allowed in read-only mode") };
     match &action.effect {
         Effect::Read(path) => read(path),
@@ -146,7 +146,7 @@ fn read_only(action: &Action) -> Decision {
     }
 }
 
-fn in_workspace(workspace: &Path, action: &Action) -> Decision {
+fn in_workspace(workspace: &Path, action: &Action<'_>) -> Decision {
     let ask = |risk, reason: String| Decision::Ask { risk, reason };
     match &action.effect {
         Effect::Read(path) => read(path),

@@ -35,9 +35,9 @@ use crate::stdio::output::Output;
 /// Something a model can do.
 pub(crate) trait Tool: Debug + Send + Sync {
     /// What the model calls it.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
     /// When to use it, for the model.
-    fn description(&self) -> &'static str;
+    fn description(&self) -> &str;
     /// Its arguments, as JSON Schema.
     fn input_schema(&self) -> Value;
     /// What a call would do.

@@ -32,7 +32,7 @@ impl Ran {
 /// The tools of one agent, and what they need.
 #[derive(Debug)]
 pub(crate) struct Toolbox {
-    tools: Vec<Box<dyn Tool>>,
+    tools: Vec<Arc<dyn Tool>>,
     pub(crate) place: Arc<Place>,
     pub(crate) gate: Gate,
     pub(crate) asks: Asks,
@@ -40,18 +40,18 @@ pub(crate) struct Toolbox {
 
 impl Toolbox {
     pub(crate) fn new(place: Arc<Place>, gate: Gate, asks: Asks) -> Self {
-        let mut tools: Vec<Box<dyn Tool>> = vec![
-            Box::new(bash::Bash::default()),
-            Box::new(bus::BusPost),
-            Box::new(bus::BusRead),
-            Box::new(edit::Edit),
-            Box::new(find::Find),
-            Box::new(grep::Grep),
-            Box::new(ls::Ls),
-            Box::new(read::Read),
-            Box::new(write::Write),
+        let mut tools: Vec<Arc<dyn Tool>> = vec![
+            Arc::new(bash::Bash::default()),
+            Arc::new(bus::BusPost),
+            Arc::new(bus::BusRead),
+            Arc::new(edit::Edit),
+            Arc::new(find::Find),
+            Arc::new(grep::Grep),
+            Arc::new(ls::Ls),
+            Arc::new(read::Read),
+            Arc::new(write::Write),
         ];
-        tools.sort_by_key(|tool| tool.name());
+        tools.sort_by(|one, other| one.name().cmp(other.name()));
         Toolbox { tools, place, gate, asks }
     }
 
