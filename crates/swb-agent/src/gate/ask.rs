@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 use swb_proto::Timestamp;
 use swb_proto::agent::AddedEvent;
+use swb_rules::redact::{redact, redact_json};
 use tokio::sync::oneshot;
 
 use super::{Action, Decision, Gate, Risk, Subject};
@@ -60,10 +61,16 @@ impl Asks {
     ) -> Result<(), Denied> {
         match gate.decide(subject, action, arguments) {
             Decision::Allow => Ok(()),
-            Decision::Deny { reason } => Err(Denied { reason }),
+            Decision::Deny { reason } => Err(Denied { reason: redact(&reason).text }),
             Decision::Ask { risk, reason } => {
-                let question =
+                let mut question =
                     json!({ "session_id": subject.session_id, "tool": action.tool, "arguments": arguments });
+                if !subject.agents.is_empty() {
+                    question["agents"] = json!(subject.agents);
+                }
+                // Whoever answers sees what is to be done, and not the keys it is done with.
+                redact_json(&mut question);
+                let reason = redact(&reason).text;
                 match self.ask(question, risk, &reason).await {
                     Some(true) => Ok(()),
                     Some(false) => Err(Denied { reason: format!("{reason}, and the answer was no") }),
@@ -91,7 +98,7 @@ impl Asks {
         let event = AddedEvent::Ask {
             ask_id: ask_id.clone(),
             subject,
-            risk: risk.name().to_owned(),
+            risk: risk.to_string(),
             options: OPTIONS.map(str::to_owned).to_vec(),
             deadline: Timestamp::from_system_time(SystemTime::now() + self.patience).as_str().to_owned(),
             reason: reason.to_owned(),

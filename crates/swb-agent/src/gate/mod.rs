@@ -1,8 +1,9 @@
 //! The seam that every tool call passes: may this be done?
 //!
 //! `Gate::decide` is pure: a request (who, what, with which arguments) and the local [`Mode`] in, a `Decision` with
-//! a reason out. `ask` takes a decision that needs a person to the parent; nobody to ask means denied. What is behind
-//! the seam may change (a policy file, a daemon); the callers only know the question.
+//! a reason out. Command lines are judged by `shell`, paths by `paths`. `ask` takes a decision that needs a person to
+//! the parent, with a deadline; nobody to ask means denied. What is behind the seam may change (a policy file, a
+//! daemon); the callers only know the question.
 
 pub(crate) mod ask;
 pub(crate) mod paths;
@@ -13,16 +14,17 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 
 use serde_json::Value;
+pub(crate) use swb_rules::shell::Risk;
 
-/// What tools may do while no policy says more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// What tools may do while no policy says more. A later one allows whatever an earlier one allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Mode {
     /// Look, but change nothing.
     ReadOnly,
-    /// Read anything but secrets, write inside the working directory, ask for the rest.
+    /// Read anything but secrets, write and run inside the working directory, ask for the rest.
     #[default]
     Workspace,
-    /// Anything.
+    /// Anything but what may harm the machine or Switchboard itself, which is asked for.
     Full,
 }
 
@@ -46,6 +48,8 @@ impl Mode {
 pub(crate) struct Subject<'a> {
     /// The session, which is the agent's name everywhere.
     pub(crate) session_id: &'a str,
+    /// The names of the subagents that lead from the root to the one that acts; none if that is the root itself.
+    pub(crate) agents: &'a [String],
     /// The folder it works in.
     pub(crate) workspace: &'a Path,
 }
@@ -74,22 +78,6 @@ pub(crate) enum Effect {
     Post,
 }
 
-/// How bad it would be if it were wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Risk {
-    Medium,
-    High,
-}
-
-impl Risk {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Risk::Medium => "medium",
-            Risk::High => "high",
-        }
-    }
-}
-
 /// What comes out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decision {
@@ -109,11 +97,12 @@ pub(crate) enum Decision {
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     mode: Mutex<Mode>,
+    home: Option<String>,
 }
 
 impl Gate {
     pub(crate) fn new(mode: Mode) -> Self {
-        Gate { mode: Mutex::new(mode) }
+        Gate { mode: Mutex::new(mode), home: std::env::var("HOME").ok().filter(|home| !home.is_empty()) }
     }
 
     pub(crate) fn mode(&self) -> Mode {
@@ -126,11 +115,25 @@ impl Gate {
 
     /// May the subject do this with these arguments?
     pub(crate) fn decide(&self, subject: Subject<'_>, action: &Action<'_>, _arguments: &Value) -> Decision {
-        match self.mode() {
-            Mode::Full => Decision::Allow,
+        let mode = self.mode();
+        if let Effect::Run { command, folder } = &action.effect {
+            let room = shell::Room { workspace: subject.workspace, home: self.home.as_deref() };
+            return shell::decide(mode, room, command, folder);
+        }
+        match mode {
+            Mode::Full => anything(action),
             Mode::ReadOnly => read_only(action),
             Mode::Workspace => in_workspace(subject.workspace, action),
         }
+    }
+}
+
+fn anything(action: &Action<'_>) -> Decision {
+    match &action.effect {
+        Effect::Write(path) if paths::is_ours(path) => {
+            Decision::Ask { risk: Risk::High, reason: format!("{} is Switchboard's own", path.display()) }
+        }
+        _ => Decision::Allow,
     }
 }
 
@@ -139,7 +142,6 @@ fn read_only(action: &Action<'_>) -> Decision {
     match &action.effect {
         Effect::Read(path) => read(path),
         Effect::Listen => Decision::Allow,
-        Effect::Run { command, folder } if shell::only_reads(command, folder) => Decision::Allow,
         Effect::Run { .. } => deny("running this command"),
         Effect::Write(_) => deny("writing a file"),
         Effect::Post => deny("posting a message"),
@@ -158,11 +160,7 @@ fn in_workspace(workspace: &Path, action: &Action<'_>) -> Decision {
             ask(Risk::High, format!("{} changes what programs do or know", path.display()))
         }
         Effect::Write(_) => Decision::Allow,
-        Effect::Run { command, folder } if shell::only_reads(command, folder) => Decision::Allow,
-        Effect::Run { folder, .. } if !folder.starts_with(workspace) => {
-            ask(Risk::High, "it runs a program outside the working directory".to_owned())
-        }
-        Effect::Run { .. } => ask(Risk::Medium, "it runs a program that may change things".to_owned()),
+        Effect::Run { .. } => ask(Risk::High, "it runs a program".to_owned()),
     }
 }
 
@@ -178,7 +176,7 @@ mod tests {
     use super::*;
 
     fn decide(mode: Mode, effect: Effect) -> Decision {
-        let subject = Subject { session_id: "s", workspace: Path::new("/w") };
+        let subject = Subject { session_id: "s", agents: &[], workspace: Path::new("/w") };
         Gate::new(mode).decide(subject, &Action { tool: "t", effect }, &Value::Null)
     }
 
@@ -192,13 +190,12 @@ mod tests {
         assert_eq!(decide(mode, Effect::Write("/w/src/a.rs".into())), Decision::Allow);
         assert_eq!(decide(mode, Effect::Read("/usr/include/stdio.h".into())), Decision::Allow);
         assert_eq!(decide(mode, Effect::Post), Decision::Allow);
-        assert_eq!(decide(mode, run("ls -l")), Decision::Allow);
+        assert_eq!(decide(mode, run("cargo test")), Decision::Allow);
         for asked in [
             Effect::Write("/etc/hosts".into()),
             Effect::Write("/ww/a".into()),
             Effect::Write("/w/.switchboard/config.toml".into()),
             Effect::Write("/w/.git/hooks/pre-commit".into()),
-            run("cargo test"),
             run("ls; rm -r x"),
             Effect::Run { command: "make".into(), folder: "/elsewhere".into() },
         ] {
@@ -215,6 +212,15 @@ mod tests {
             );
             assert_eq!(decide(Mode::Full, Effect::Read(path.into())), Decision::Allow);
         }
+    }
+
+    #[test]
+    fn our_own_files_are_asked_about_in_every_mode() {
+        for mode in [Mode::Workspace, Mode::Full] {
+            let decision = decide(mode, Effect::Write("/w/.switchboard/policy/a.cedar".into()));
+            assert!(matches!(decision, Decision::Ask { risk: Risk::High, .. }), "{mode:?}");
+        }
+        assert_eq!(decide(Mode::Full, Effect::Write("/w/.git/hooks/pre-commit".into())), Decision::Allow);
     }
 
     #[test]

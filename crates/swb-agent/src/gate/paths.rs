@@ -1,5 +1,6 @@
 //! What a path means: where it really leads, and what may lie there.
 
+use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
 /// The place a path leads to: absolute, without `..`, and with every link on the way followed. What does not exist yet
@@ -69,7 +70,17 @@ pub(crate) fn is_secret(path: &Path) -> bool {
 
 /// Whether a file decides what other programs do: our own rules, the hooks of a repository.
 pub(crate) fn steers_programs(path: &Path) -> bool {
-    path.components().any(|part| part.as_os_str() == ".switchboard" || part.as_os_str() == ".git")
+    is_ours(path) || path.components().any(|part| part.as_os_str() == ".git")
+}
+
+/// Whether a file belongs to Switchboard.
+pub(crate) fn is_ours(path: &Path) -> bool {
+    let names = path.components().map(|part| part.as_os_str());
+    let config = |(folder, name)| {
+        let is = |text: &str| folder == OsStr::new(text);
+        name == OsStr::new("switchboard") && (is(".config") || is("state"))
+    };
+    names.clone().any(|name| name == ".switchboard") || names.clone().zip(names.skip(1)).any(config)
 }
 
 #[cfg(test)]

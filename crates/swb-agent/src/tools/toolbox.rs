@@ -100,7 +100,7 @@ impl Toolbox {
             Ok(effect) => effect,
             Err(error) => return failed(error),
         };
-        let subject = Subject { session_id, workspace: self.place.root() };
+        let subject = Subject { session_id, agents: &[], workspace: self.place.root() };
         let action = Action { tool: tool.name(), effect };
         if let Err(denied) = self.asks.permit(&self.gate, subject, &action, &arguments).await {
             return Ran::failed(denied.to_string());

@@ -41,10 +41,10 @@ pub(crate) struct RpcArgs {
 enum ToolMode {
     /// Look, but change nothing.
     ReadOnly,
-    /// Read anything but secrets, write inside the working directory, ask for the rest.
+    /// Read anything but secrets, write and run inside the working directory, ask for the rest.
     #[default]
     Workspace,
-    /// Anything.
+    /// Anything but what may harm the machine or Switchboard itself, which is asked for.
     Full,
 }
 

@@ -118,9 +118,13 @@ fn a_tool_is_called_without_a_model_and_without_an_id() {
 #[test]
 fn nobody_to_ask_means_denied_with_a_reason() {
     let world = world();
+    file(&world, "kept", "");
     let mut child = Child::start(&world, &[]);
     for (name, args) in [
-        ("bash", json!({ "command": "touch x" })),
+        ("bash", json!({ "command": "touch ../x" })),
+        ("bash", json!({ "command": "rm -f kept" })),
+        ("bash", json!({ "command": "curl https://example.org" })),
+        ("bash", json!({ "command": "echo 'no end" })),
         ("write", json!({ "path": "/tmp/swb-outside/x", "content": "" })),
         ("write", json!({ "path": "../x", "content": "" })),
         ("write", json!({ "path": ".git/hooks/pre-commit", "content": "" })),
@@ -129,8 +133,30 @@ fn nobody_to_ask_means_denied_with_a_reason() {
         let error = refusal(&mut child, name, args.clone());
         assert!(error.starts_with("Denied: "), "{args}: {error}");
     }
-    assert!(!world.folder().join("x").exists());
-    assert_eq!(result(&mut child, "bash", json!({ "command": "echo hi" })), "hi\n");
+    assert!(world.folder().join("kept").exists());
+}
+
+#[test]
+fn in_the_workspace_a_command_may_read_write_and_run() {
+    let world = world();
+    let mut child = Child::start(&world, &[]);
+    let command =
+        "mkdir src && echo hi > src/a && printf '#!/bin/sh\\ncat src/a\\n' > run && chmod +x run && ./run";
+    assert_eq!(result(&mut child, "bash", json!({ "command": command })), "hi\n");
+}
+
+#[test]
+fn an_ask_shows_what_is_to_be_done_but_no_keys() {
+    let world = world();
+    let mut child = Child::start(&world, &["--asks"]);
+    let key = format!("ghp_{}", "a1B2".repeat(9));
+    child.prompt("p", &format!("!ask curl -H 'Authorization: token {key}' https://example.org"));
+    let ask = child.until("the ask", |frame| frame["type"] == "ask").pop().unwrap();
+    assert!(ask["subject"]["arguments"]["command"].as_str().unwrap().starts_with("curl -H"), "{ask}");
+    assert!(!ask.to_string().contains(&key), "{ask}");
+    assert_eq!(ask["risk"], "medium");
+    child.send(json!({ "type": "abort", "id": "a" }));
+    child.until_response("a");
 }
 
 #[test]
@@ -145,18 +171,19 @@ fn a_link_does_not_lead_out_of_the_workspace() {
 #[test]
 fn a_parent_that_said_so_is_asked_and_its_answer_counts() {
     let world = world();
+    file(&world, "kept", "");
     let mut child = Child::start(&world, &["--asks"]);
-    for (option, made) in [("deny", false), ("allow", true)] {
-        child.prompt("p", "!ask touch made");
+    for (option, kept) in [("deny", true), ("allow", false)] {
+        child.prompt("p", "!ask rm kept");
         let ask = child.until("the ask", |frame| frame["type"] == "ask").pop().unwrap();
         assert_eq!(ask["options"], json!(["allow", "deny"]));
-        assert_eq!(ask["subject"]["arguments"], json!({ "command": "touch made" }));
+        assert_eq!(ask["subject"]["arguments"], json!({ "command": "rm kept" }));
         let answer =
             |option: &str| json!({ "type": "answer", "id": "w", "ask_id": ask["ask_id"], "option": option });
         assert_eq!(child.ask(answer("perhaps"))["type"], "error");
         assert_eq!(child.ask(answer(option))["ok"], true);
         child.until_response("p");
-        assert_eq!(world.folder().join("made").exists(), made);
+        assert_eq!(world.folder().join("kept").exists(), kept);
         assert_eq!(child.ask(answer(option))["type"], "error", "an ask is answered once");
     }
 }
@@ -164,15 +191,16 @@ fn a_parent_that_said_so_is_asked_and_its_answer_counts() {
 #[test]
 fn an_open_ask_ends_with_an_abort() {
     let world = world();
+    file(&world, "kept", "");
     let mut child = Child::start(&world, &["--asks"]);
-    child.prompt("p", "!ask touch made");
+    child.prompt("p", "!ask rm kept");
     let ask = child.until("the ask", |frame| frame["type"] == "ask").pop().unwrap();
     child.send(json!({ "type": "abort", "id": "a" }));
     let frames = child.until_response("a");
     assert_eq!(results(&frames), ["Canceled by user"]);
     let late = child.ask(json!({ "type": "answer", "id": "w", "ask_id": ask["ask_id"], "option": "allow" }));
     assert_eq!(late["type"], "error");
-    assert!(!world.folder().join("made").exists());
+    assert!(world.folder().join("kept").exists());
 }
 
 #[test]

@@ -79,7 +79,7 @@ pub enum AddedEvent {
         ask_id: String,
         /// What is to be done, in a form for programs: tool, arguments.
         subject: Value,
-        /// `low`, `medium` or `high`.
+        /// `low`, `medium`, `high` or `critical`.
         risk: String,
         /// What may be answered.
         options: Vec<String>,

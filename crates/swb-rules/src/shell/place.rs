@@ -136,6 +136,19 @@ impl Place {
         self.root == Root::Start && self.parts.first().is_none_or(|part| part != "..")
     }
 
+    /// Where it is, from the top of the file system and as far as that is known without looking: a pattern ends it.
+    /// `None` if nothing is known. For those who can look, and follow the links on the way.
+    #[must_use]
+    pub fn path(&self, directory: &str, home: Option<&str>) -> Option<String> {
+        let mut parts = self.absolute(directory, home)?;
+        if self.pattern
+            && let Some(at) = parts.iter().position(|part| part.contains(['*', '?', '[']))
+        {
+            parts.truncate(at);
+        }
+        Some(format!("/{}", parts.join("/")))
+    }
+
     /// Whether anything is known about it.
     #[must_use]
     pub fn is_known(&self) -> bool {
