@@ -5,16 +5,19 @@
 //! * `rpc` – the loop that takes commands and answers them, whatever else is going on.
 //! * `turn` – one turn: the model streams, tools run, the history grows.
 //! * [`model`] – the seam to whatever makes the words, and the offline `demo` model.
+//! * `attachments` – files that come with a prompt.
 //! * `history` – the conversation as JSON lines, whole after any crash.
 //! * `tools`, [`gate`] – what the model can do, and the one seam that decides whether it may.
 //!
 //! Nothing here needs the daemon. Proof: unit tests beside the code; the conformance suite `crates/swb-cli/tests/rpc/`
 //! drives the real binary over pipes.
 
+mod attachments;
 mod cancel;
 pub mod gate;
 mod history;
 pub mod model;
+mod regular_file;
 mod rpc;
 pub mod start;
 mod stdio;

@@ -2,10 +2,11 @@
 //!
 //! A session is one file of JSON lines, `<id>.jsonl` ([`record`]). It is written before its id is announced, every line
 //! is appended whole, and a turn ends with a sync; what a crash tore off at the end is cut when the file is opened again
-//! and calls without an answer are closed ([`store`]). Only one process has a session open: the file itself is locked.
+//! and calls without an answer are closed ([`store`]). Attached files lie beside it ([`files`]). Only one process has a session open: the file itself is locked.
 //!
 //! Invariants: memory and file say the same; the history a model sees has an answer for each call.
 
+mod files;
 mod record;
 mod store;
 
@@ -13,6 +14,7 @@ use std::sync::Arc;
 
 use swb_proto::agent::{Block, Message, TurnUsage};
 
+pub(crate) use files::FileStore;
 pub(crate) use record::WriteError;
 pub use store::OpenError;
 pub(crate) use store::Sessions;
@@ -33,6 +35,7 @@ pub(crate) struct History {
     totals: TurnUsage,
     /// What the last model call was given, as a measure of how full the context is.
     context_tokens: u64,
+    files: Arc<FileStore>,
     file: HistoryFile,
 }
 
@@ -52,11 +55,17 @@ impl History {
         self.context_tokens
     }
 
+    /// The copies of attached files.
+    pub(crate) fn files(&self) -> &Arc<FileStore> {
+        &self.files
+    }
+
     /// Adds a message.
     pub(crate) fn push(&mut self, message: Message) -> Result<(), WriteError> {
         let record = Record::Message { message };
         self.file.append(&record)?;
         if let Record::Message { message } = record {
+            self.files.named(&message);
             self.messages.push(Arc::new(message));
         }
         Ok(())
@@ -76,7 +85,15 @@ impl History {
 
     /// Puts messages in the place of the first `count`.
     pub(crate) fn compact(&mut self, count: usize, messages: Vec<Message>) -> Result<(), WriteError> {
-        self.apply(Record::Compacted { count, messages })
+        self.apply(Record::Compacted { count, messages })?;
+        self.sync()?;
+        // Only now: a history that is still the old one after a crash needs its files.
+        self.sweep_files();
+        Ok(())
+    }
+
+    fn sweep_files(&self) {
+        self.files.sweep(self.messages.iter().map(AsRef::as_ref));
     }
 
     /// How many messages from the beginning can be replaced without parting a call from its answer.

@@ -4,16 +4,18 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use swb_proto::Timestamp;
 use swb_proto::agent::TurnUsage;
 use swb_proto::id::{self, IdMint, SessionId};
 
-use super::History;
 use super::record::{HistoryFile, Record, VERSION};
+use super::{FileStore, History};
 
 const SUFFIX: &str = ".jsonl";
+const FILES_SUFFIX: &str = ".files";
 
 /// Why a session cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -99,12 +101,13 @@ impl Sessions {
         // The name must survive as well as the content.
         File::open(&self.folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
         Ok(History {
-            id,
             model: model.to_owned(),
             system,
             messages: Vec::new(),
             totals: TurnUsage::default(),
             context_tokens: 0,
+            files: self.files(&id),
+            id,
             file,
         })
     }
@@ -127,9 +130,15 @@ impl Sessions {
             file.set_len(whole as u64).map_err(failed)?;
         }
         let file = HistoryFile { file, path: path.clone(), length: whole as u64 };
-        let mut history = load(id, &bytes[..whole], file)?;
+        let files = self.files(&id);
+        let mut history = load(id, &bytes[..whole], files, file)?;
         history.close_dangling_calls().map_err(|error| failed(io::Error::other(error)))?;
+        history.sweep_files();
         Ok(history)
+    }
+
+    fn files(&self, id: &str) -> Arc<FileStore> {
+        Arc::new(FileStore::new(self.folder.join(format!("{id}{FILES_SUFFIX}"))))
     }
 
     fn path(&self, id: &str) -> PathBuf {
@@ -157,7 +166,7 @@ fn names(folder: &Path) -> impl Iterator<Item = String> {
     entries.filter_map(|entry| entry.file_name().to_str()?.strip_suffix(SUFFIX).map(str::to_owned))
 }
 
-fn load(id: String, bytes: &[u8], file: HistoryFile) -> Result<History, OpenError> {
+fn load(id: String, bytes: &[u8], files: Arc<FileStore>, file: HistoryFile) -> Result<History, OpenError> {
     let path = file.path.clone();
     let damaged =
         |line: usize, reason: String| OpenError::Damaged { path: path.clone(), line: line + 1, reason };
@@ -176,6 +185,7 @@ fn load(id: String, bytes: &[u8], file: HistoryFile) -> Result<History, OpenErro
         messages: Vec::new(),
         totals: TurnUsage::default(),
         context_tokens: 0,
+        files,
         file,
     };
     for (at, line) in lines {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use swb_proto::agent::{AddedCommand, Command, Message, Request};
+use swb_proto::agent::{AddedCommand, Attachment, Command, Message, Request};
 
 use super::reply::{
     Cleared, Messages, ModeSet, ModelSet, Models, Nothing, Outcome, Queued, QueuedItem, Session, State,
@@ -16,7 +16,6 @@ use crate::turn::queue::{STEER, Waiting};
 
 const BUSY: &str = "another prompt is in flight; abort first";
 const STOPPING: &str = "the agent is shutting down";
-const ATTACHMENTS: &str = "attachments are not supported yet; name the files in the message";
 
 impl Agent {
     pub(super) async fn handle(&mut self, request: Request) -> Result<(), Gone> {
@@ -28,13 +27,12 @@ impl Agent {
 
     async fn contract(&mut self, command: Command) -> Result<(), Gone> {
         match command {
-            Command::Prompt { id, attachments, .. } if !attachments.is_empty() => {
-                self.fail(Some(id), ATTACHMENTS).await
-            }
             Command::Prompt { id, .. } if self.turn.is_some() => self.fail(Some(id), BUSY).await,
-            Command::Prompt { id, message, .. } => self.say(Waiting { id, command: "prompt", message }).await,
+            Command::Prompt { id, message, attachments } => {
+                self.say(Waiting { id, command: "prompt", message }, attachments).await
+            }
             Command::FollowUp { id, message } => {
-                self.say(Waiting { id, command: "follow_up", message }).await
+                self.say(Waiting { id, command: "follow_up", message }, Vec::new()).await
             }
             Command::Compact { id } if self.deadline.is_some() => self.fail(Some(id), STOPPING).await,
             Command::Compact { id } => self.compact(id).await,
@@ -71,7 +69,9 @@ impl Agent {
 
     async fn added(&mut self, command: AddedCommand) -> Result<(), Gone> {
         match command {
-            AddedCommand::Steer { id, message } => self.say(Waiting { id, command: STEER, message }).await,
+            AddedCommand::Steer { id, message } => {
+                self.say(Waiting { id, command: STEER, message }, Vec::new()).await
+            }
             AddedCommand::Queue { id } => {
                 let item = |Waiting { id, command, message }| QueuedItem { command, id, message };
                 let queue = self.queue.list().into_iter().map(item).collect();
@@ -110,13 +110,13 @@ impl Agent {
         }
     }
 
-    /// Begins a turn with this, or lets it wait for the one that is running.
-    async fn say(&mut self, waiting: Waiting) -> Result<(), Gone> {
+    /// Begins a turn with this, or lets it wait for the one that is running. Only what need not wait may have files.
+    async fn say(&mut self, waiting: Waiting, attachments: Vec<Attachment>) -> Result<(), Gone> {
         if self.deadline.is_some() {
             return self.fail(Some(waiting.id), STOPPING).await;
         }
         if self.turn.is_none() {
-            return self.start_turn(waiting).await;
+            return self.start_turn(waiting, attachments).await;
         }
         let id = waiting.id.clone();
         match self.queue.add(waiting) {

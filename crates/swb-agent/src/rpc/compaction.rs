@@ -73,11 +73,7 @@ impl Agent {
             Message::user(format!("<context-summary>\n{summary}\n</context-summary>")),
             Message::assistant(vec![Block::Text { text: ACKNOWLEDGED.to_owned() }]),
         ];
-        let mut history = locked(&self.history);
-        history
-            .compact(self.summarised, messages)
-            .and_then(|()| history.sync())
-            .map_err(|error| error.to_string())
+        locked(&self.history).compact(self.summarised, messages).map_err(|error| error.to_string())
     }
 }
 

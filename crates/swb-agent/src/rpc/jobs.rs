@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use swb_proto::agent::{Event, TurnUsage};
+use swb_proto::agent::{Attachment, Event, TurnUsage};
 use tokio::task::{JoinError, JoinHandle};
 
 use super::reply::Outcome as OutcomeBody;
@@ -11,7 +11,7 @@ use crate::cancel::Cancel;
 use crate::model::{ModelError, catalogue};
 use crate::tools::{Printer, Ran};
 use crate::turn::queue::Waiting;
-use crate::turn::{Ended, Outcome, Turn, locked};
+use crate::turn::{Ended, Outcome, Said, Turn, locked};
 
 /// A task with the id it is answered to.
 #[derive(Debug)]
@@ -61,7 +61,11 @@ pub(super) async fn finished<T>(slot: &mut Option<Job<T>>) -> Finished<T> {
 
 impl Agent {
     /// Begins a turn. Only when none is running.
-    pub(super) async fn start_turn(&mut self, waiting: Waiting) -> Result<(), Gone> {
+    pub(super) async fn start_turn(
+        &mut self,
+        waiting: Waiting,
+        attachments: Vec<Attachment>,
+    ) -> Result<(), Gone> {
         let Waiting { id, command, message } = waiting;
         let name = locked(&self.history).model.clone();
         let model = match catalogue::find(&name) {
@@ -85,7 +89,7 @@ impl Agent {
             output: self.output.clone(),
             cancel: cancel.clone(),
         };
-        self.turn = Some(Job::start(id, command, cancel, turn.run(message)));
+        self.turn = Some(Job::start(id, command, cancel, turn.run(Said { message, attachments })));
         Ok(())
     }
 
@@ -99,7 +103,7 @@ impl Agent {
         self.settle().await?;
         while self.turn.is_none() && self.deadline.is_none() {
             let Some(waiting) = self.queue.next() else { break };
-            self.start_turn(waiting).await?;
+            self.start_turn(waiting, Vec::new()).await?;
         }
         Ok(())
     }
@@ -108,6 +112,7 @@ impl Agent {
         let body = match ended.outcome {
             Outcome::Done => OutcomeBody::done(),
             Outcome::Cancelled => OutcomeBody::cancelled(),
+            Outcome::Refused(message) => return self.fail(Some(id.to_owned()), message).await,
             Outcome::Failed(message) => {
                 self.fail(Some(id.to_owned()), message.clone()).await?;
                 OutcomeBody::failed(message)

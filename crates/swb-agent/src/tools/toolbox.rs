@@ -1,13 +1,14 @@
 //! All tools, and the one way to run them: through the gate.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::{Call, Place, Printer, Tool, ToolError, bash, bus, edit, find, grep, ls, read, write};
 use crate::cancel::Cancel;
-use crate::gate::ask::Asks;
-use crate::gate::{Action, Gate, Subject};
+use crate::gate::ask::{Asks, Denied};
+use crate::gate::{Action, Effect, Gate, Subject};
 
 /// What a result says when the call was aborted.
 const CANCELED: &str = "Canceled by user";
@@ -66,6 +67,18 @@ impl Toolbox {
             }));
         }
         Value::Array(list)
+    }
+
+    /// Asks the gate whether this file may be read on somebody's behalf, under this name.
+    pub(crate) async fn may_read(
+        &self,
+        session_id: &str,
+        on_behalf_of: &'static str,
+        path: &Path,
+    ) -> Result<(), Denied> {
+        let subject = Subject { session_id, agents: &[], workspace: self.place.root() };
+        let action = Action { tool: on_behalf_of, effect: Effect::Read(path.to_owned()) };
+        self.asks.permit(&self.gate, subject, &action, &json!({ "path": path })).await
     }
 
     /// Runs a tool if the gate lets it. Always gives a text, also about failures.

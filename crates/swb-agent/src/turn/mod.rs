@@ -5,6 +5,7 @@
 //! the loop that started it says so to the parent.
 
 mod answer;
+mod attach;
 pub(crate) mod queue;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,11 +13,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use serde_json::{Map, Value};
-use swb_proto::agent::{AssistantEvent, Block, Event, Message, TurnUsage};
+use swb_proto::agent::{AssistantEvent, Attachment, Block, Event, Message, TurnUsage};
 
+use crate::attachments::AttachmentError;
 use crate::cancel::Cancel;
 use crate::history::{History, WriteError};
-use crate::model::{Delta, Files, Model, ModelError, Prompt, Task, Thinking};
+use crate::model::{Delta, Model, ModelError, Prompt, Task, Thinking};
 use crate::stdio::output::{Gone, Output};
 use crate::tools::{Printer, Ran, Toolbox, limits};
 use answer::{Answer, Wanted};
@@ -48,6 +50,13 @@ pub(crate) struct Turn {
     pub(crate) cancel: Cancel,
 }
 
+/// What a turn begins with.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) message: String,
+    pub(crate) attachments: Vec<Attachment>,
+}
+
 /// How a turn ended, and what it used.
 #[derive(Debug)]
 pub(crate) struct Ended {
@@ -61,6 +70,8 @@ pub(crate) enum Outcome {
     Done,
     Cancelled,
     Failed(String),
+    /// It never began, and nothing has changed.
+    Refused(String),
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -70,6 +81,8 @@ enum TurnError {
     #[error(transparent)]
     History(#[from] WriteError),
     #[error(transparent)]
+    Attachment(#[from] AttachmentError),
+    #[error(transparent)]
     Gone(#[from] Gone),
     #[error("the model went on calling tools for {MAX_STEPS} steps")]
     Endless,
@@ -77,19 +90,21 @@ enum TurnError {
 
 impl Turn {
     /// Runs the turn to its end.
-    pub(crate) async fn run(self, message: String) -> Ended {
+    pub(crate) async fn run(self, said: Said) -> Ended {
         let mut usage = TurnUsage::default();
-        let result = self.go(message, &mut usage).await;
+        let result = self.go(said, &mut usage).await;
         let synced = locked(&self.history).sync();
         let outcome = match result.and_then(|outcome| Ok(synced.map(|()| outcome)?)) {
             Ok(outcome) => outcome,
+            Err(TurnError::Attachment(error)) => Outcome::Refused(error.to_string()),
             Err(error) => Outcome::Failed(error.to_string()),
         };
         Ended { usage, outcome }
     }
 
-    async fn go(&self, message: String, usage: &mut TurnUsage) -> Result<Outcome, TurnError> {
-        locked(&self.history).push(Message::user(message))?;
+    async fn go(&self, said: Said, usage: &mut TurnUsage) -> Result<Outcome, TurnError> {
+        let Some(message) = self.with_files(said).await? else { return Ok(Outcome::Cancelled) };
+        locked(&self.history).push(message)?;
         for _ in 0..MAX_STEPS {
             self.take_steering().await?;
             let wanted = self.one_answer(usage).await?;
@@ -154,9 +169,10 @@ impl Turn {
     }
 
     async fn stream(&self, answer: &mut Answer) -> Result<(), TurnError> {
+        let (messages, files) = self.conversation();
         let mut deltas = self.model.answer(Prompt {
-            messages: locked(&self.history).messages().to_vec(),
-            files: Files::default(),
+            messages,
+            files,
             system: Arc::clone(&self.system),
             task: Task::Answer,
             thinking: self.thinking,

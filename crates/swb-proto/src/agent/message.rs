@@ -133,7 +133,8 @@ impl Message {
     pub fn user_text(&self) -> Option<&str> {
         match (self.role, &self.content) {
             (Role::User, Content::Text(text)) => Some(text),
-            (Role::User, Content::Blocks(blocks)) => blocks.iter().find_map(|block| match block {
+            // Files stand before the text.
+            (Role::User, Content::Blocks(blocks)) => blocks.iter().rev().find_map(|block| match block {
                 Block::Text { text } => Some(text.as_str()),
                 _ => None,
             }),

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream;
-use swb_proto::agent::{Block, Content, Message, Role, TurnUsage};
+use swb_proto::agent::{Block, Content, Message, Role, Source, TurnUsage};
 
-use super::{Delta, Deltas, Inputs, Model, ModelError, Prompt, Task};
+use super::{Delta, Deltas, FileBody, Inputs, Model, ModelError, Prompt, Task};
 use script::{Act, Step};
 
 /// The model itself.
@@ -31,7 +31,7 @@ enum Beat {
 impl Model for Demo {
     fn answer(&self, prompt: Prompt) -> Deltas {
         let step = match prompt.task {
-            Task::Answer => next_step(&prompt.messages),
+            Task::Answer => next_step(&prompt),
             Task::Summarise => summary::step(&prompt.messages),
         };
         let usage = usage(&prompt, &step);
@@ -64,16 +64,39 @@ impl Model for Demo {
 }
 
 /// The step of the script that the conversation has come to.
-fn next_step(messages: &[std::sync::Arc<Message>]) -> Step {
+fn next_step(prompt: &Prompt) -> Step {
+    let messages = &prompt.messages;
     let Some(asked) = messages.iter().rposition(|message| message.user_text().is_some()) else {
         return Step::saying("There is nothing to answer yet.");
     };
     let text = messages[asked].user_text().unwrap_or_default();
     let done = messages[asked..].iter().filter(|message| message.role == Role::Assistant).count();
-    match script::parse(text).into_iter().nth(done) {
+    let files = given_files(prompt);
+    match script::parse(text, &files).into_iter().nth(done) {
         Some(step) => step,
         None => Step::saying(report(messages.last().map(AsRef::as_ref))),
     }
+}
+
+/// The files that the model has been given, in words; empty if there are none.
+fn given_files(prompt: &Prompt) -> String {
+    let mut given = Vec::new();
+    for block in prompt.messages.iter().flat_map(|message| message.blocks()) {
+        let (Block::Image { title, source } | Block::Document { title, source }) = block else { continue };
+        let Source::File { media_type, .. } = source;
+        let content = match prompt.files.get(source) {
+            Some(FileBody::Text(text)) => {
+                format!("{} bytes, begins with {:?}", text.len(), text.chars().take(60).collect::<String>())
+            }
+            Some(FileBody::Base64(text)) => {
+                let padding = text.bytes().rev().take_while(|byte| *byte == b'=').count();
+                format!("{} bytes", text.len() / 4 * 3 - padding)
+            }
+            None => "no content".to_owned(),
+        };
+        given.push(format!("{title} ({media_type}, {content})"));
+    }
+    given.join("; ")
 }
 
 /// What is said when the script is over: what the tools returned.

@@ -50,8 +50,8 @@ impl Step {
     }
 }
 
-/// The steps of a prompt; for one without acts, an answer in plain words.
-pub(super) fn parse(prompt: &str) -> Vec<Step> {
+/// The steps of a prompt; for one without acts, an answer in plain words. `files` says what came with it.
+pub(super) fn parse(prompt: &str, files: &str) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut step = Step::default();
     let mut scripted = false;
@@ -59,6 +59,8 @@ pub(super) fn parse(prompt: &str) -> Vec<Step> {
         let (word, rest) = line.split_once(' ').map_or((line, ""), |(word, rest)| (word, rest.trim()));
         scripted = true;
         match (word, act(word, rest)) {
+            ("files", _) if files.is_empty() => step.acts.push(Act::Say("You attached nothing. ".to_owned())),
+            ("files", _) => step.acts.push(Act::Say(format!("You attached {files}. "))),
             ("then", _) => steps.push(std::mem::take(&mut step)),
             ("cut", _) => step.cut_off = true,
             ("empty" | "summary", _) => {}
@@ -74,7 +76,7 @@ pub(super) fn parse(prompt: &str) -> Vec<Step> {
         }
     }
     if !scripted {
-        return vec![Step::saying(plain(prompt))];
+        return vec![Step::saying(plain(prompt, files))];
     }
     steps.push(step);
     steps
@@ -117,10 +119,11 @@ fn usage(rest: &str) -> Option<TurnUsage> {
     })
 }
 
-fn plain(prompt: &str) -> String {
+fn plain(prompt: &str, files: &str) -> String {
     let heard: String = prompt.chars().take(200).collect();
+    let files = if files.is_empty() { String::new() } else { format!("\nYou attached: {files}") };
     format!(
-        "You said: {heard}\n\nI am the demo model. I need no key and no network, and I do what lines that begin with `!` \
+        "You said: {heard}{files}\n\nI am the demo model. I need no key and no network, and I do what lines that begin with `!` \
          say. Try: !tool ls {{\"path\": \".\"}}"
     )
 }
@@ -131,8 +134,10 @@ mod tests {
 
     #[test]
     fn tools_that_stand_together_are_one_step_and_words_after_them_another() {
-        let steps =
-            parse("please\n!think hm\n!tool ls {}\n!tool read {\"path\":\"a b\"}\n!say done\n!usage 5 6 7");
+        let steps = parse(
+            "please\n!think hm\n!tool ls {}\n!tool read {\"path\":\"a b\"}\n!say done\n!usage 5 6 7",
+            "",
+        );
         assert_eq!(steps.len(), 2);
         assert_eq!(steps[0].acts.len(), 3);
         assert_eq!(steps[0].acts[2], Act::Tool { name: "read".into(), input: "{\"path\":\"a b\"}".into() });
@@ -143,18 +148,18 @@ mod tests {
 
     #[test]
     fn then_parts_two_groups_of_tools() {
-        assert_eq!(parse("!tool a\n!then\n!tool b").len(), 2);
+        assert_eq!(parse("!tool a\n!then\n!tool b", "").len(), 2);
     }
 
     #[test]
     fn a_prompt_without_acts_gets_plain_words() {
         assert!(
-            matches!(&parse("hello")[..], [Step { acts, .. }] if matches!(&acts[..], [Act::Say(text)] if text.contains("hello")))
+            matches!(&parse("hello", "")[..], [Step { acts, .. }] if matches!(&acts[..], [Act::Say(text)] if text.contains("hello")))
         );
     }
 
     #[test]
     fn an_unknown_act_is_said_to_be_one() {
-        assert!(matches!(&parse("!dance")[0].acts[..], [Act::Say(text)] if text.contains("!dance")));
+        assert!(matches!(&parse("!dance", "")[0].acts[..], [Act::Say(text)] if text.contains("!dance")));
     }
 }
