@@ -6,7 +6,7 @@
 //! * `turn` – one turn: the model streams, tools run, the history grows.
 //! * [`model`] – the seam to whatever makes the words, and the offline `demo` model.
 //! * `attachments` – files that come with a prompt.
-//! * `history` – the conversation as JSON lines, whole after any crash.
+//! * `history`, [`sessions`] – the conversation as JSON lines, whole after any crash; all of them at a glance.
 //! * `tools`, [`gate`] – what the model can do, and the one seam that decides whether it may.
 //!
 //! Nothing here needs the daemon. Proof: unit tests beside the code; the conformance suite `crates/swb-cli/tests/rpc/`
@@ -19,6 +19,10 @@ mod history;
 pub mod model;
 mod regular_file;
 mod rpc;
+pub mod sessions {
+    //! The sessions of a folder, for lists of them.
+    pub use crate::history::{Glance, Known, LastTurn, Listed, newest_first};
+}
 pub mod start;
 mod stdio;
 mod tools;

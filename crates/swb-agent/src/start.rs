@@ -46,6 +46,8 @@ pub struct Options {
     pub model: Option<String>,
     /// The system prompt; it wins over that of a resumed session.
     pub system: Option<String>,
+    /// The session that starts this one, if it is a subagent's.
+    pub parent: Option<String>,
     /// What tools may do.
     pub mode: Mode,
     /// Whether the parent answers asks.
@@ -108,7 +110,7 @@ async fn serve(options: Options, mut input: Input, output: Output) -> Result<(),
         }
         None => {
             let model = options.model.unwrap_or_else(|| catalogue::DEFAULT.to_owned());
-            sessions.create(&model, options.system)?
+            sessions.create(&model, options.system, options.parent)?
         }
     };
     let system: Arc<str> = history.system.as_deref().unwrap_or(DEFAULT_SYSTEM).into();

@@ -4,6 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 
 use crate::commands::bus::BusCommand;
 use crate::commands::rpc::RpcArgs;
+use crate::commands::sessions::SessionsArgs;
 
 const AFTER_HELP: &str = "\
 Try it:
@@ -58,6 +59,9 @@ pub(crate) enum Command {
     /// Be an agent that a parent drives over stdin and stdout; works without the daemon.
     #[command(after_help = RPC_HELP)]
     Rpc(RpcArgs),
+    /// List what agents have worked on: their sessions, the latest first; works without the daemon.
+    #[command(after_help = SESSIONS_HELP)]
+    Sessions(SessionsArgs),
     /// Print the tools of that agent; with --json, their schemas.
     #[command(name = "tools_list")]
     ToolsList,
@@ -94,6 +98,13 @@ const RPC_HELP: &str = "\
 Example:
   printf '%s\\n' '{\"type\":\"prompt\",\"id\":\"1\",\"message\":\"hello\"}' '{\"type\":\"shutdown\"}' | swb rpc
 One JSON object per line, both ways. docs/demo-model.md says what the model `demo` can be told to do.";
+
+const SESSIONS_HELP: &str = "\
+Examples:
+  swb sessions                            the latest, each with how its first prompt begins
+  swb sessions --here                     only those that were started in this folder
+  swb sessions --json | jq -r 'select(.live).id'
+A session that is live is open in some process. Any other goes on with `swb rpc --continue ID`.";
 
 #[derive(Debug, Args)]
 pub(crate) struct UpArgs {

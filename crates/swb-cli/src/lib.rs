@@ -10,6 +10,7 @@ mod connect;
 pub mod exit_code;
 mod failure;
 mod io;
+mod plain;
 pub mod reference;
 
 use std::process::ExitCode;
@@ -72,8 +73,10 @@ fn run(swb: Swb, io: &Io) -> Result<u8, Failure> {
         _ => {}
     }
     io.settle(set)?;
-    if let Command::Bus(command) = swb.command {
-        return commands::bus::run(*command, set, io);
+    match swb.command {
+        Command::Bus(command) => return commands::bus::run(*command, set, io),
+        Command::Sessions(args) => return commands::sessions::run(&args, io),
+        _ => {}
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -95,6 +98,7 @@ fn run(swb: Swb, io: &Io) -> Result<u8, Failure> {
             | Command::Man(_)
             | Command::Schema(_)
             | Command::Rpc(_)
+            | Command::Sessions(_)
             | Command::ToolsList => unreachable!("handled before the runtime started"),
         }
     })

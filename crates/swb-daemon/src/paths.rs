@@ -123,6 +123,14 @@ impl Paths {
         }
     }
 
+    /// The histories of agents; those of a profile lie apart.
+    pub fn sessions(&self, profile: Option<&str>) -> PathBuf {
+        match profile {
+            Some(profile) => self.state.join("profiles").join(profile).join("sessions"),
+            None => self.state.join("sessions"),
+        }
+    }
+
     /// The tokens of those who knock over HTTP.
     pub fn tokens(&self) -> PathBuf {
         self.state.join("tokens")

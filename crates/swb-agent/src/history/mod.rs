@@ -2,11 +2,14 @@
 //!
 //! A session is one file of JSON lines, `<id>.jsonl` ([`record`]). It is written before its id is announced, every line
 //! is appended whole, and a turn ends with a sync; what a crash tore off at the end is cut when the file is opened again
-//! and calls without an answer are closed ([`store`]). Attached files lie beside it ([`files`]). Only one process has a session open: the file itself is locked.
+//! and calls without an answer are closed ([`store`]). Attached files lie beside it ([`files`]). Only one process has a
+//! session open: the file itself is locked ([`lock`]). What a list of sessions shows stands at the two ends of each file ([`glance`]).
 //!
 //! Invariants: memory and file say the same; the history a model sees has an answer for each call.
 
 mod files;
+mod glance;
+mod lock;
 mod record;
 mod store;
 
@@ -15,6 +18,8 @@ use std::sync::Arc;
 use swb_proto::agent::{Block, Message, TurnUsage};
 
 pub(crate) use files::FileStore;
+pub use glance::{Glance, Known, LastTurn, Listed, newest_first};
+pub(crate) use record::TurnOutcome;
 pub(crate) use record::WriteError;
 pub use store::OpenError;
 pub(crate) use store::Sessions;
@@ -31,7 +36,12 @@ pub(crate) struct History {
     pub(crate) id: String,
     pub(crate) model: String,
     pub(crate) system: Option<String>,
+    /// The session that started this one.
+    pub(crate) parent: Option<String>,
     messages: Vec<Arc<Message>>,
+    turns: u64,
+    /// A turn has begun and not ended; after a crash also one that never will.
+    in_turn: bool,
     totals: TurnUsage,
     /// What the last model call was given, as a measure of how full the context is.
     context_tokens: u64,
@@ -58,6 +68,21 @@ impl History {
     /// The copies of attached files.
     pub(crate) fn files(&self) -> &Arc<FileStore> {
         &self.files
+    }
+
+    /// Begins a turn with what the user says.
+    pub(crate) fn begin_turn(&mut self, message: Message) -> Result<(), WriteError> {
+        let preview = record::preview(&message);
+        self.apply(Record::TurnStart { number: self.turns + 1, model: self.model.clone(), preview })?;
+        self.push(message)
+    }
+
+    /// Notes how the turn ended, if one has begun.
+    pub(crate) fn end_turn(&mut self, outcome: TurnOutcome) -> Result<(), WriteError> {
+        if !self.in_turn {
+            return Ok(());
+        }
+        self.apply(Record::TurnEnd { number: self.turns, model: self.model.clone(), outcome })
     }
 
     /// Adds a message.
@@ -127,6 +152,8 @@ impl History {
                 let count = count.min(self.messages.len());
                 self.messages.splice(..count, messages.into_iter().map(Arc::new));
             }
+            Record::TurnStart { number, .. } => (self.turns, self.in_turn) = (number, true),
+            Record::TurnEnd { .. } => self.in_turn = false,
             Record::Session { .. } | Record::Unknown => {}
         }
     }

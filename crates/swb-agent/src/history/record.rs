@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use swb_proto::agent::{Message, TurnUsage};
+use swb_proto::agent::{Block, Message, TurnUsage};
 
 /// The version that new files are written in.
 pub(super) const VERSION: u32 = 1;
@@ -24,7 +24,22 @@ pub(super) enum Record {
         model: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         system: Option<String>,
+        /// The session that started this one, if it is a subagent's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent: Option<String>,
         cwd: PathBuf,
+    },
+    /// A turn begins. Together with its end, what `glance` reads instead of everything in between.
+    TurnStart {
+        number: u64,
+        model: String,
+        /// How the user's words begin, on one line.
+        preview: String,
+    },
+    TurnEnd {
+        number: u64,
+        model: String,
+        outcome: TurnOutcome,
     },
     Message {
         message: Message,
@@ -43,6 +58,34 @@ pub(super) enum Record {
     },
     #[serde(other)]
     Unknown,
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum TurnOutcome {
+    /// The model came to its end.
+    Done,
+    /// Somebody aborted it.
+    Cancelled,
+    /// It broke off.
+    Failed,
+    /// Something that a later version knows.
+    #[serde(other)]
+    Other,
+}
+
+/// How much of what a user says is kept as a preview, in characters.
+const PREVIEW_CHARS: usize = 120;
+
+/// How a message begins, on one line.
+pub(super) fn preview(message: &Message) -> String {
+    let blocks = message.blocks().iter().filter_map(|block| match block {
+        Block::Text { text } => Some(text.as_str()),
+        _ => None,
+    });
+    let words = message.user_text().into_iter().chain(blocks).flat_map(str::split_whitespace);
+    words.flat_map(|word| [" ", word]).skip(1).flat_map(str::chars).take(PREVIEW_CHARS).collect()
 }
 
 /// The history could not be kept.

@@ -1,6 +1,6 @@
 //! The folder of sessions: making one, finding one, opening one.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -11,11 +11,12 @@ use swb_proto::Timestamp;
 use swb_proto::agent::TurnUsage;
 use swb_proto::id::{self, IdMint, SessionId};
 
+use super::lock::{self, LockError};
 use super::record::{HistoryFile, Record, VERSION};
 use super::{FileStore, History};
 
-const SUFFIX: &str = ".jsonl";
 const FILES_SUFFIX: &str = ".files";
+pub(super) const SUFFIX: &str = ".jsonl";
 
 /// Why a session cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -74,7 +75,12 @@ impl Sessions {
     }
 
     /// A new session, on disk before anybody hears of it.
-    pub(crate) fn create(&mut self, model: &str, system: Option<String>) -> Result<History, OpenError> {
+    pub(crate) fn create(
+        &mut self,
+        model: &str,
+        system: Option<String>,
+        parent: Option<String>,
+    ) -> Result<History, OpenError> {
         let failed = |source| OpenError::Io { path: self.folder.clone(), source };
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(failed)?;
         let now = SystemTime::now();
@@ -87,7 +93,11 @@ impl Sessions {
         let failed = |source| OpenError::Io { path: path.clone(), source };
         let file =
             OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
-        file.try_lock().map_err(|error| failed(error.into()))?;
+        match lock::take(&file) {
+            Ok(()) => {}
+            Err(LockError::InUse) => return Err(OpenError::InUse { id }),
+            Err(LockError::Io(source)) => return Err(failed(source)),
+        }
         let mut file = HistoryFile { file, path: path.clone(), length: 0 };
         let record = Record::Session {
             version: VERSION,
@@ -95,6 +105,7 @@ impl Sessions {
             created_at: Timestamp::from_system_time(now).as_str().to_owned(),
             model: model.to_owned(),
             system: system.clone(),
+            parent: parent.clone(),
             cwd: std::env::current_dir().unwrap_or_default(),
         };
         file.append(&record).and_then(|()| file.sync()).map_err(|error| failed(io::Error::other(error)))?;
@@ -103,7 +114,10 @@ impl Sessions {
         Ok(History {
             model: model.to_owned(),
             system,
+            parent,
             messages: Vec::new(),
+            turns: 0,
+            in_turn: false,
             totals: TurnUsage::default(),
             context_tokens: 0,
             files: self.files(&id),
@@ -118,10 +132,10 @@ impl Sessions {
         let path = self.path(&id);
         let failed = |source| OpenError::Io { path: path.clone(), source };
         let mut file = OpenOptions::new().read(true).append(true).open(&path).map_err(failed)?;
-        match file.try_lock() {
+        match lock::take(&file) {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(OpenError::InUse { id }),
-            Err(TryLockError::Error(source)) => return Err(failed(source)),
+            Err(LockError::InUse) => return Err(OpenError::InUse { id }),
+            Err(LockError::Io(source)) => return Err(failed(source)),
         }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(failed)?;
@@ -172,7 +186,7 @@ fn load(id: String, bytes: &[u8], files: Arc<FileStore>, file: HistoryFile) -> R
         |line: usize, reason: String| OpenError::Damaged { path: path.clone(), line: line + 1, reason };
     let mut lines = bytes.split_inclusive(|byte| *byte == b'\n').enumerate();
     let first = lines.next().map(|(_, line)| serde_json::from_slice(line));
-    let Some(Ok(Record::Session { version, model, system, .. })) = first else {
+    let Some(Ok(Record::Session { version, model, system, parent, .. })) = first else {
         return Err(damaged(0, "it does not name a session".to_owned()));
     };
     if version > VERSION {
@@ -182,7 +196,10 @@ fn load(id: String, bytes: &[u8], files: Arc<FileStore>, file: HistoryFile) -> R
         id,
         model,
         system,
+        parent,
         messages: Vec::new(),
+        turns: 0,
+        in_turn: false,
         totals: TurnUsage::default(),
         context_tokens: 0,
         files,

@@ -129,13 +129,13 @@ impl Agent {
         if !self.is_idle() {
             return self.fail(Some(id), BUSY).await;
         }
-        let (model, system) = {
+        let (model, system, parent) = {
             let mut history = locked(&self.history);
             // A failure here says nothing about the new session.
             let _ = history.sync();
-            (history.model.clone(), history.system.clone())
+            (history.model.clone(), history.system.clone(), history.parent.clone())
         };
-        match self.sessions.create(&model, system) {
+        match self.sessions.create(&model, system, parent) {
             Ok(history) => {
                 let session_id = history.id.clone();
                 self.history = Arc::new(Mutex::new(history));

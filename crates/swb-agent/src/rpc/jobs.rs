@@ -8,6 +8,7 @@ use tokio::task::{JoinError, JoinHandle};
 use super::reply::Outcome as OutcomeBody;
 use super::{Agent, Gone};
 use crate::cancel::Cancel;
+use crate::history::TurnOutcome;
 use crate::model::{ModelError, catalogue};
 use crate::tools::{Printer, Ran};
 use crate::turn::queue::Waiting;
@@ -72,7 +73,12 @@ impl Agent {
             Ok(model) => model,
             Err(error) => {
                 // The words are kept, as with any other turn that fails.
-                let kept = locked(&self.history).push(swb_proto::agent::Message::user(message));
+                let kept = {
+                    let mut history = locked(&self.history);
+                    history
+                        .begin_turn(swb_proto::agent::Message::user(message))
+                        .and_then(|()| history.end_turn(TurnOutcome::Failed))
+                };
                 let reason = kept.map_or_else(|error| error.to_string(), |()| error.to_string());
                 let ended = Ended { usage: TurnUsage::default(), outcome: Outcome::Failed(reason) };
                 return self.turn_answered(&id, command, ended).await;

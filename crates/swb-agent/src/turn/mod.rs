@@ -17,7 +17,7 @@ use swb_proto::agent::{AssistantEvent, Attachment, Block, Event, Message, TurnUs
 
 use crate::attachments::AttachmentError;
 use crate::cancel::Cancel;
-use crate::history::{History, WriteError};
+use crate::history::{History, TurnOutcome, WriteError};
 use crate::model::{Delta, Model, ModelError, Prompt, Task, Thinking};
 use crate::stdio::output::{Gone, Output};
 use crate::tools::{Printer, Ran, Toolbox, limits};
@@ -74,6 +74,17 @@ pub(crate) enum Outcome {
     Refused(String),
 }
 
+impl Outcome {
+    /// What the history keeps of it.
+    fn kept(&self) -> TurnOutcome {
+        match self {
+            Outcome::Done => TurnOutcome::Done,
+            Outcome::Cancelled => TurnOutcome::Cancelled,
+            Outcome::Failed(_) | Outcome::Refused(_) => TurnOutcome::Failed,
+        }
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 enum TurnError {
     #[error(transparent)]
@@ -92,19 +103,26 @@ impl Turn {
     /// Runs the turn to its end.
     pub(crate) async fn run(self, said: Said) -> Ended {
         let mut usage = TurnUsage::default();
-        let result = self.go(said, &mut usage).await;
-        let synced = locked(&self.history).sync();
-        let outcome = match result.and_then(|outcome| Ok(synced.map(|()| outcome)?)) {
+        let outcome = match self.go(said, &mut usage).await {
             Ok(outcome) => outcome,
             Err(TurnError::Attachment(error)) => Outcome::Refused(error.to_string()),
             Err(error) => Outcome::Failed(error.to_string()),
+        };
+        let kept = {
+            let mut history = locked(&self.history);
+            history.end_turn(outcome.kept()).and_then(|()| history.sync())
+        };
+        let outcome = match (kept, outcome) {
+            // The first thing that went wrong is the one to be told.
+            (Err(error), Outcome::Done | Outcome::Cancelled) => Outcome::Failed(error.to_string()),
+            (_, outcome) => outcome,
         };
         Ended { usage, outcome }
     }
 
     async fn go(&self, said: Said, usage: &mut TurnUsage) -> Result<Outcome, TurnError> {
         let Some(message) = self.with_files(said).await? else { return Ok(Outcome::Cancelled) };
-        locked(&self.history).push(message)?;
+        locked(&self.history).begin_turn(message)?;
         for _ in 0..MAX_STEPS {
             self.take_steering().await?;
             let wanted = self.one_answer(usage).await?;

@@ -12,6 +12,7 @@ pub(crate) mod man;
 pub(crate) mod restart;
 pub(crate) mod rpc;
 pub(crate) mod schema;
+pub(crate) mod sessions;
 pub(crate) mod status;
 pub(crate) mod token;
 pub(crate) mod up;

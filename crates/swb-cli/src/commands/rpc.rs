@@ -27,8 +27,11 @@ pub(crate) struct RpcArgs {
     #[arg(long, short, value_name = "ID")]
     model: Option<String>,
     /// Keep sessions apart under this name, with a system prompt of its own.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = profile_name)]
     profile: Option<String>,
+    /// The session that starts this one, whose subagent it is.
+    #[arg(long, value_name = "ID", hide = true)]
+    parent: Option<String>,
     /// What tools may do.
     #[arg(long, value_enum, default_value_t)]
     tool_mode: ToolMode,
@@ -48,18 +51,23 @@ enum ToolMode {
     Full,
 }
 
+/// A profile is a folder, so its name must be one that leads nowhere else.
+pub(crate) fn profile_name(name: &str) -> Result<String, String> {
+    if name.starts_with('.') {
+        return Err("a name does not begin with a dot".to_owned());
+    }
+    id::check(name).map(|()| name.to_owned()).map_err(|error| error.to_string())
+}
+
 pub(crate) fn run(args: RpcArgs, set: &[String]) -> Result<u8, Failure> {
     let paths = Paths::from_env()?;
     let config = crate::io::layers(&paths, set)?.finish()?;
-    let (mut state, mut prompts) = (paths.state.clone(), vec![paths.config.join("system.md")]);
+    let mut prompts = vec![paths.config.join("system.md")];
     if let Some(profile) = &args.profile {
-        id::check(profile)
-            .map_err(|error| Failure::new(format!("--profile {profile:?} is no name")).because(error))?;
-        state = state.join("profiles").join(profile);
         prompts.insert(0, paths.config.join("profiles").join(profile).join("system.md"));
     }
     let options = Options {
-        sessions: state.join("sessions"),
+        sessions: paths.sessions(args.profile.as_deref()),
         messages: paths.message_root(&config),
         resume: args.resume,
         model: args.model.or_else(|| std::env::var("SWB_MODEL").ok().filter(|model| !model.is_empty())),
@@ -67,6 +75,7 @@ pub(crate) fn run(args: RpcArgs, set: &[String]) -> Result<u8, Failure> {
             .system
             .map(text_or_file)
             .or_else(|| prompts.iter().find_map(|file| std::fs::read_to_string(file).ok())),
+        parent: args.parent,
         mode: match args.tool_mode {
             ToolMode::ReadOnly => Mode::ReadOnly,
             ToolMode::Workspace => Mode::Workspace,

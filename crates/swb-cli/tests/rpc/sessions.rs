@@ -93,5 +93,7 @@ fn profiles_keep_their_sessions_apart() {
     drop(child);
     assert_eq!(world.swb(["rpc", "--continue", &id]).code, Some(1));
     assert_eq!(Child::start(&world, &["--profile", "work", "--continue", &id]).session_id, id);
-    assert_eq!(world.swb(["rpc", "--profile", "../x"]).code, Some(1));
+    for name in ["../x", "..", ".x", "a/b", ""] {
+        assert_eq!(world.swb(["rpc", "--profile", name]).code, Some(2), "{name:?}");
+    }
 }

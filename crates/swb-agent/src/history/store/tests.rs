@@ -16,7 +16,7 @@ fn call() -> Message {
 #[test]
 fn an_announced_session_opens_though_nothing_was_ever_said() {
     let dir = tempfile::tempdir().unwrap();
-    let history = sessions(&dir).create("demo", Some("be brief".into())).unwrap();
+    let history = sessions(&dir).create("demo", Some("be brief".into()), None).unwrap();
     let id = history.id.clone();
     drop(history);
     let again = sessions(&dir).open(&id).unwrap();
@@ -26,7 +26,7 @@ fn an_announced_session_opens_though_nothing_was_ever_said() {
 #[test]
 fn a_session_that_is_open_is_refused_and_free_once_closed() {
     let dir = tempfile::tempdir().unwrap();
-    let history = sessions(&dir).create("demo", None).unwrap();
+    let history = sessions(&dir).create("demo", None, None).unwrap();
     assert!(matches!(sessions(&dir).open(&history.id), Err(OpenError::InUse { .. })));
     let id = history.id.clone();
     drop(history);
@@ -37,8 +37,8 @@ fn a_session_that_is_open_is_refused_and_free_once_closed() {
 fn a_part_of_an_id_is_enough_if_it_fits_only_one() {
     let dir = tempfile::tempdir().unwrap();
     let mut sessions = sessions(&dir);
-    let first = sessions.create("demo", None).unwrap().id;
-    let second = sessions.create("demo", None).unwrap().id;
+    let first = sessions.create("demo", None, None).unwrap().id;
+    let second = sessions.create("demo", None, None).unwrap().id;
     assert_eq!(sessions.open(&first[4..]).unwrap().id, first);
     assert_ne!(first, second);
     assert!(matches!(sessions.open("sess_"), Err(OpenError::Ambiguous { count: 2, .. })));
@@ -50,7 +50,7 @@ fn a_part_of_an_id_is_enough_if_it_fits_only_one() {
 #[test]
 fn a_history_cut_at_any_byte_loads_and_answers_every_call() {
     let dir = tempfile::tempdir().unwrap();
-    let mut history = sessions(&dir).create("demo", None).unwrap();
+    let mut history = sessions(&dir).create("demo", None, None).unwrap();
     let header = history.file.length;
     history.push(Message::user("hi")).unwrap();
     history.push(call()).unwrap();
@@ -78,7 +78,7 @@ fn a_history_cut_at_any_byte_loads_and_answers_every_call() {
 #[test]
 fn a_damaged_middle_is_an_error_with_its_line() {
     let dir = tempfile::tempdir().unwrap();
-    let mut history = sessions(&dir).create("demo", None).unwrap();
+    let mut history = sessions(&dir).create("demo", None, None).unwrap();
     history.push(Message::user("hi")).unwrap();
     let (id, path) = (history.id.clone(), history.file.path.clone());
     drop(history);
@@ -90,7 +90,7 @@ fn a_damaged_middle_is_an_error_with_its_line() {
 #[test]
 fn compaction_keeps_what_came_after_it_began() {
     let dir = tempfile::tempdir().unwrap();
-    let mut history = sessions(&dir).create("demo", None).unwrap();
+    let mut history = sessions(&dir).create("demo", None, None).unwrap();
     history.push(Message::user("one")).unwrap();
     history.push(call()).unwrap();
     let count = history.compactable();
