@@ -1,121 +1,180 @@
-//! Asking: a decision that needs a person goes to the parent, if that has said it would answer.
+//! Asking: what a person has to decide goes to the parent, if that has said it would answer.
 //!
-//! An ask has a deadline and is answered once. Without a parent that answers, past the deadline, or when the turn is
-//! aborted, the answer is no; nothing ever hangs on it.
+//! A [`Question`] has a deadline and is answered once. Without a parent that answers, past the deadline, or when the turn
+//! is aborted, there is no answer, and who asked goes on without one; nothing ever hangs on it. An id is never used
+//! twice, not even by the next process of the same session, so that a late answer meets no other question than its own.
+//! A parent that did not answer is told when a question is closed.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use swb_proto::Timestamp;
 use swb_proto::agent::AddedEvent;
 use swb_rules::redact::{redact, redact_json};
 use tokio::sync::oneshot;
+use ulid::Ulid;
 
-use super::{Action, Decision, Gate, Risk, Subject};
+use super::Risk;
 use crate::stdio::output::Output;
 
-/// What may be answered.
-const OPTIONS: [&str; 2] = ["allow", "deny"];
+/// How many may be open at once.
+const MAX_OPEN: usize = 64;
 
-/// Why a call may not happen. The text is for the model.
-#[derive(Debug, thiserror::Error)]
-#[error("Denied: {reason}")]
-pub(crate) struct Denied {
-    reason: String,
+/// What is asked.
+#[derive(Debug, Clone)]
+pub(crate) struct Question {
+    /// What it is about, in a form for programs.
+    pub(crate) subject: Value,
+    pub(crate) risk: Risk,
+    /// What may be answered.
+    pub(crate) options: Vec<String>,
+    /// Whether other words will do as well.
+    pub(crate) free_text: bool,
+    /// Why it is asked, for people.
+    pub(crate) reason: String,
+    /// How long an answer is waited for, if that is shorter than usual.
+    pub(crate) patience: Option<Duration>,
 }
 
-/// An answer that fits no ask.
+/// What was answered: an option, words, or both.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) option: Option<String>,
+    pub(crate) text: Option<String>,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Unanswered {
+    #[error("nobody was there to ask")]
+    Nobody,
+    #[error("nobody answered in time")]
+    Expired,
+    #[error("too many questions are open already")]
+    TooMany,
+}
+
+/// An answer that fits no question.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AnswerError {
     #[error("there is no open ask of this id: it was answered, or its deadline has passed")]
     NotOpen,
-    #[error("the options are `allow` and `deny`")]
-    NoSuchOption,
+    #[error("an answer is one of the options: {0}")]
+    NoSuchOption(String),
+    #[error("this ask is answered with one of its options, not with words of your own")]
+    NoFreeText,
+    #[error("an answer has an `option` or a `text`")]
+    Empty,
 }
 
-/// The asks that are open.
+/// The questions that are open.
 #[derive(Debug)]
 pub(crate) struct Asks {
     /// Where to ask; `None` if nobody answers.
     parent: Option<Output>,
     patience: Duration,
-    open: Mutex<HashMap<String, oneshot::Sender<bool>>>,
-    count: AtomicU64,
+    open: Mutex<HashMap<String, Open>>,
+}
+
+#[derive(Debug)]
+struct Open {
+    options: Vec<String>,
+    free_text: bool,
+    waiting: oneshot::Sender<Answer>,
 }
 
 impl Asks {
     pub(crate) fn new(parent: Option<Output>, patience: Duration) -> Self {
-        Asks { parent, patience, open: Mutex::default(), count: AtomicU64::new(1) }
+        Asks { parent, patience, open: Mutex::default() }
     }
 
-    /// Lets a call pass, or says why not.
-    pub(crate) async fn permit(
-        &self,
-        gate: &Gate,
-        subject: Subject<'_>,
-        action: &Action<'_>,
-        arguments: &Value,
-    ) -> Result<(), Denied> {
-        match gate.decide(subject, action, arguments) {
-            Decision::Allow => Ok(()),
-            Decision::Deny { reason } => Err(Denied { reason: redact(&reason).text }),
-            Decision::Ask { risk, reason } => {
-                let mut question =
-                    json!({ "session_id": subject.session_id, "tool": action.tool, "arguments": arguments });
-                if !subject.agents.is_empty() {
-                    question["agents"] = json!(subject.agents);
-                }
-                // Whoever answers sees what is to be done, and not the keys it is done with.
-                redact_json(&mut question);
-                let reason = redact(&reason).text;
-                match self.ask(question, risk, &reason).await {
-                    Some(true) => Ok(()),
-                    Some(false) => Err(Denied { reason: format!("{reason}, and the answer was no") }),
-                    None => Err(Denied { reason: format!("{reason}, and nobody was there to allow it") }),
-                }
+    /// Asks, and waits for the answer. Dropping the wait closes the question.
+    pub(crate) async fn put(&self, question: Question) -> Result<Answer, Unanswered> {
+        let parent = self.parent.as_ref().ok_or(Unanswered::Nobody)?;
+        let Question { mut subject, risk, options, free_text, reason, patience } = question;
+        let patience = patience.unwrap_or(self.patience).min(self.patience);
+        let ask_id = new_id();
+        let (waiting, answer) = oneshot::channel();
+        {
+            let mut open = self.open();
+            if open.len() >= MAX_OPEN {
+                return Err(Unanswered::TooMany);
             }
+            open.insert(ask_id.clone(), Open { options: options.clone(), free_text, waiting });
         }
-    }
-
-    /// Takes an answer.
-    pub(crate) fn answer(&self, ask_id: &str, option: &str) -> Result<(), AnswerError> {
-        if !OPTIONS.contains(&option) {
-            return Err(AnswerError::NoSuchOption);
-        }
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(ask_id);
-        open.and_then(|waiting| waiting.send(option == "allow").ok()).ok_or(AnswerError::NotOpen)
-    }
-
-    async fn ask(&self, subject: Value, risk: Risk, reason: &str) -> Option<bool> {
-        let parent = self.parent.as_ref()?;
-        let ask_id = format!("ask_{}", self.count.fetch_add(1, Ordering::Relaxed));
-        let (sender, answer) = oneshot::channel();
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(ask_id.clone(), sender);
-        let _closed = Closed { asks: self, ask_id: &ask_id };
+        let mut closing = Closing { asks: self, ask_id: &ask_id, told: false, outcome: "cancelled" };
+        // Whoever answers sees what is to be done, and not the keys it is done with.
+        redact_json(&mut subject);
         let event = AddedEvent::Ask {
             ask_id: ask_id.clone(),
             subject,
             risk: risk.to_string(),
-            options: OPTIONS.map(str::to_owned).to_vec(),
-            deadline: Timestamp::from_system_time(SystemTime::now() + self.patience).as_str().to_owned(),
-            reason: reason.to_owned(),
+            options,
+            free_text,
+            deadline: Timestamp::from_system_time(SystemTime::now() + patience).as_str().to_owned(),
+            reason: redact(&reason).text,
         };
-        parent.send(&event).await.ok()?;
-        tokio::time::timeout(self.patience, answer).await.ok()?.ok()
+        let deadline = tokio::time::Instant::now() + patience;
+        parent.send(&event).await.map_err(|_| Unanswered::Nobody)?;
+        closing.told = true;
+        match tokio::time::timeout_at(deadline, answer).await {
+            Ok(Ok(answer)) => Ok(answer),
+            _ => {
+                closing.outcome = "expired";
+                Err(Unanswered::Expired)
+            }
+        }
+    }
+
+    /// Takes an answer. One that does not fit changes nothing.
+    pub(crate) fn answer(&self, ask_id: &str, answer: Answer) -> Result<(), AnswerError> {
+        let mut questions = self.open();
+        let open = questions.get(ask_id).ok_or(AnswerError::NotOpen)?;
+        match &answer {
+            Answer { option: None, text: None } => return Err(AnswerError::Empty),
+            Answer { option: Some(option), .. } if !open.options.contains(option) => {
+                return Err(AnswerError::NoSuchOption(open.options.join(", ")));
+            }
+            Answer { text: Some(_), .. } if !open.free_text => return Err(AnswerError::NoFreeText),
+            _ => {}
+        }
+        let open = questions.remove(ask_id).ok_or(AnswerError::NotOpen)?;
+        open.waiting.send(answer).map_err(|_| AnswerError::NotOpen)
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<String, Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Forgets an ask that nobody waits for any more, also when its turn was aborted.
-struct Closed<'a> {
+fn new_id() -> String {
+    let millis = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| age.as_millis());
+    let mut random = [0; 16];
+    // Without randomness the time alone keeps two processes apart.
+    let _ = getrandom::fill(&mut random);
+    let id = Ulid::from_parts(u64::try_from(millis).unwrap_or(0), u128::from_le_bytes(random));
+    format!("ask_{id}")
+}
+
+/// Forgets a question that nobody waits for any more, and tells the parent if that still thinks it is open.
+struct Closing<'a> {
     asks: &'a Asks,
     ask_id: &'a str,
+    told: bool,
+    outcome: &'static str,
 }
 
-impl Drop for Closed<'_> {
+impl Drop for Closing<'_> {
     fn drop(&mut self) {
-        self.asks.open.lock().unwrap_or_else(PoisonError::into_inner).remove(self.ask_id);
+        let was_open = self.asks.open().remove(self.ask_id).is_some();
+        if let (Some(parent), true, true) = (&self.asks.parent, was_open, self.told) {
+            let (ask_id, outcome) = (self.ask_id.to_owned(), self.outcome.to_owned());
+            parent.post(&AddedEvent::AskClosed { ask_id, outcome });
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,11 +2,12 @@
 //!
 //! `Gate::decide` is pure: a request (who, what, with which arguments) and the local [`Mode`] in, a `Decision` with
 //! a reason out. Command lines are judged by `shell`, paths by `paths`. `ask` takes a decision that needs a person to
-//! the parent, with a deadline; nobody to ask means denied. What is behind the seam may change (a policy file, a
+//! the parent, with a deadline; nobody to ask means denied (`permit`). What is behind the seam may change (a policy file, a
 //! daemon); the callers only know the question.
 
 pub(crate) mod ask;
 pub(crate) mod paths;
+pub(crate) mod permit;
 mod shell;
 
 use std::path::{Path, PathBuf};
@@ -76,6 +77,8 @@ pub(crate) enum Effect {
     Listen,
     /// Posts a message.
     Post,
+    /// Asks a person.
+    Consult,
 }
 
 /// What comes out.
@@ -141,7 +144,7 @@ fn read_only(action: &Action<'_>) -> Decision {
     let deny = |what: &str| Decision::Deny { reason: format!("{what} is not allowed in read-only mode") };
     match &action.effect {
         Effect::Read(path) => read(path),
-        Effect::Listen => Decision::Allow,
+        Effect::Listen | Effect::Consult => Decision::Allow,
         Effect::Run { .. } => deny("running this command"),
         Effect::Write(_) => deny("writing a file"),
         Effect::Post => deny("posting a message"),
@@ -152,7 +155,7 @@ fn in_workspace(workspace: &Path, action: &Action<'_>) -> Decision {
     let ask = |risk, reason: String| Decision::Ask { risk, reason };
     match &action.effect {
         Effect::Read(path) => read(path),
-        Effect::Listen | Effect::Post => Decision::Allow,
+        Effect::Listen | Effect::Post | Effect::Consult => Decision::Allow,
         Effect::Write(path) if !path.starts_with(workspace) => {
             ask(Risk::High, format!("{} is outside the working directory", path.display()))
         }

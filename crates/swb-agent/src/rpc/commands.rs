@@ -10,6 +10,7 @@ use super::reply::{
 };
 use super::{Agent, Gone};
 use crate::gate::Mode;
+use crate::gate::ask::Answer;
 use crate::model::{Thinking, catalogue};
 use crate::turn::locked;
 use crate::turn::queue::{STEER, Waiting};
@@ -103,10 +104,12 @@ impl Agent {
                 }
                 None => self.fail(Some(id), "the modes are `read-only`, `workspace` and `full`").await,
             },
-            AddedCommand::Answer { id, ask_id, option } => match self.toolbox.asks.answer(&ask_id, &option) {
-                Ok(()) => self.respond(&id, "answer", &Nothing::default()).await,
-                Err(error) => self.fail(Some(id), error.to_string()).await,
-            },
+            AddedCommand::Answer { id, ask_id, option, text } => {
+                match self.toolbox.asks.answer(&ask_id, Answer { option, text }) {
+                    Ok(()) => self.respond(&id, "answer", &Nothing::default()).await,
+                    Err(error) => self.fail(Some(id), error.to_string()).await,
+                }
+            }
         }
     }
 

@@ -87,6 +87,16 @@ impl Output {
         }
     }
 
+    /// Sends one small frame at once, whether there is room for it or not. Only for what is rare.
+    pub(crate) fn post(&self, frame: &impl Serialize) {
+        let mut line = Vec::new();
+        let mut state = self.0.state();
+        if encode(frame, &mut line).is_ok() && !state.gone {
+            state.pending.append(&mut line);
+            self.0.filled.notify_one();
+        }
+    }
+
     /// Returns once the parent has gone.
     pub(crate) async fn gone(&self) {
         self.until(|state| state.gone).await;

@@ -3,6 +3,7 @@
 //! A [`Tool`] says what a call would do before it does it; [`Toolbox::run`] is the only way to run one, and it passes
 //! the gate. Results are cut for the history ([`limits`]). Relative paths mean the folder that `bash` last was in.
 
+mod ask_user;
 mod bash;
 mod bus;
 mod edit;
@@ -50,6 +51,8 @@ pub(crate) trait Tool: Debug + Send + Sync {
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) arguments: Value,
+    /// Whose call it is.
+    pub(crate) session_id: String,
     pub(crate) place: Arc<Place>,
     pub(crate) cancel: Cancel,
     pub(crate) printer: Printer,

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Call, Place, Printer, Tool, ToolError, bash, bus, edit, find, grep, ls, read, write};
+use super::{Call, Place, Printer, Tool, ToolError, ask_user, bash, bus, edit, find, grep, ls, read, write};
 use crate::cancel::Cancel;
-use crate::gate::ask::{Asks, Denied};
+use crate::gate::ask::Asks;
+use crate::gate::permit::{Denied, permit};
 use crate::gate::{Action, Effect, Gate, Subject};
 
 /// What a result says when the call was aborted.
@@ -36,12 +37,14 @@ pub(crate) struct Toolbox {
     tools: Vec<Arc<dyn Tool>>,
     pub(crate) place: Arc<Place>,
     pub(crate) gate: Gate,
-    pub(crate) asks: Asks,
+    pub(crate) asks: Arc<Asks>,
 }
 
 impl Toolbox {
     pub(crate) fn new(place: Arc<Place>, gate: Gate, asks: Asks) -> Self {
+        let asks = Arc::new(asks);
         let mut tools: Vec<Arc<dyn Tool>> = vec![
+            Arc::new(ask_user::AskUser { asks: Arc::clone(&asks) }),
             Arc::new(bash::Bash::default()),
             Arc::new(bus::BusPost),
             Arc::new(bus::BusRead),
@@ -78,7 +81,7 @@ impl Toolbox {
     ) -> Result<(), Denied> {
         let subject = Subject { session_id, agents: &[], workspace: self.place.root() };
         let action = Action { tool: on_behalf_of, effect: Effect::Read(path.to_owned()) };
-        self.asks.permit(&self.gate, subject, &action, &json!({ "path": path })).await
+        permit(&self.gate, &self.asks, subject, &action, &json!({ "path": path })).await
     }
 
     /// Runs a tool if the gate lets it. Always gives a text, also about failures.
@@ -115,10 +118,12 @@ impl Toolbox {
         };
         let subject = Subject { session_id, agents: &[], workspace: self.place.root() };
         let action = Action { tool: tool.name(), effect };
-        if let Err(denied) = self.asks.permit(&self.gate, subject, &action, &arguments).await {
+        if let Err(denied) = permit(&self.gate, &self.asks, subject, &action, &arguments).await {
             return Ran::failed(denied.to_string());
         }
-        let call = Call { arguments, place: Arc::clone(&self.place), cancel: cancel.clone(), printer };
+        let session_id = session_id.to_owned();
+        let call =
+            Call { arguments, session_id, place: Arc::clone(&self.place), cancel: cancel.clone(), printer };
         match tool.run(call).await {
             Ok(result) => Ran { result, failed: false },
             Err(error) => failed(error),

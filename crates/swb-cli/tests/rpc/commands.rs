@@ -76,7 +76,10 @@ fn tools_come_sorted_with_schemas_also_without_a_session() {
     let mut child = Child::start(&world, &[]);
     let tools = child.ask(json!({ "type": "tools_list", "id": "t" }))["tools"].take();
     let names: Vec<_> = tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["bash", "bus_post", "bus_read", "edit", "find", "grep", "ls", "read", "write"]);
+    assert_eq!(
+        names,
+        ["ask_user", "bash", "bus_post", "bus_read", "edit", "find", "grep", "ls", "read", "write"]
+    );
     for tool in tools.as_array().unwrap() {
         assert_eq!(keys(tool), ["description", "input_schema", "name"]);
         assert_eq!(tool["input_schema"]["type"], "object");

@@ -58,7 +58,11 @@ pub enum AddedCommand {
         /// Which ask.
         ask_id: String,
         /// One of its options.
-        option: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        option: Option<String>,
+        /// Words, for an ask that takes free text; beside an option or in its place.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
     },
 }
 
@@ -77,15 +81,26 @@ pub enum AddedEvent {
     Ask {
         /// What `answer` names.
         ask_id: String,
-        /// What is to be done, in a form for programs: tool, arguments.
+        /// What it is about, in a form for programs: `session_id`, `tool`, `arguments`, and in `agents` the names of the
+        /// subagents that lead to the one that asks. Secrets are taken out.
         subject: Value,
         /// `low`, `medium`, `high` or `critical`.
         risk: String,
         /// What may be answered.
         options: Vec<String>,
-        /// Until when, in RFC 3339; after it the answer is no.
+        /// Whether other words will do as well.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        free_text: bool,
+        /// Until when, in RFC 3339; after it the answer is no, or none.
         deadline: String,
-        /// Why it is asked, for people.
+        /// Why it is asked, or the question itself, for people.
         reason: String,
+    },
+    /// An ask cannot be answered any more. Not sent when it was answered.
+    AskClosed {
+        /// Which ask.
+        ask_id: String,
+        /// `expired` or `cancelled`.
+        outcome: String,
     },
 }

@@ -97,6 +97,13 @@ fn act(word: &str, rest: &str) -> Option<Act> {
         "ask" => {
             Act::Tool { name: "bash".to_owned(), input: serde_json::json!({ "command": rest }).to_string() }
         }
+        "ask_user" => {
+            let mut parts = rest.split('|').map(str::trim);
+            let question = parts.next().unwrap_or_default();
+            let options: Vec<_> = parts.collect();
+            let input = serde_json::json!({ "question": question, "options": options });
+            Act::Tool { name: "ask_user".to_owned(), input: input.to_string() }
+        }
         "fail" => {
             Act::Fail(if rest.is_empty() { "the demo model was told to fail" } else { rest }.to_owned())
         }
@@ -143,6 +150,19 @@ mod tests {
         assert_eq!(steps[0].acts[2], Act::Tool { name: "read".into(), input: "{\"path\":\"a b\"}".into() });
         assert!(
             matches!(&steps[1].acts[..], [Act::Say(_), Act::Usage(usage)] if usage.cache_read_input_tokens == 7)
+        );
+    }
+
+    #[test]
+    fn a_question_may_have_options() {
+        let input = |text| match &parse(text, "")[0].acts[..] {
+            [Act::Tool { name, input }] if name == "ask_user" => input.clone(),
+            acts => panic!("{acts:?}"),
+        };
+        assert_eq!(input("!ask_user Why?"), r#"{"options":[],"question":"Why?"}"#);
+        assert_eq!(
+            input("!ask_user Which? | red | blue"),
+            r#"{"options":["red","blue"],"question":"Which?"}"#
         );
     }
 
