@@ -28,7 +28,12 @@ pub fn command() -> clap::Command {
 
 /// Parses, runs, prints an error if there is one.
 pub fn main() -> ExitCode {
-    let inner = std::env::args().nth(1).is_some_and(|first| Process::NAMES.contains(&first.as_str()));
+    // First of all: the way into a cell must be walked before there is a thread, and a host has no use for the rest.
+    if let Some(code) = swb_host::entry::run(std::env::args_os()) {
+        return code;
+    }
+    let first = std::env::args_os().nth(1);
+    let inner = first.is_some_and(|first| Process::NAMES.iter().any(|name| first == *name));
     let (io, result) = if inner {
         (Io::new(false), run_process(&Inner::parse()))
     } else {
@@ -46,7 +51,7 @@ pub fn main() -> ExitCode {
 /// Help and version are no errors. Scripts of `swb bus` know only 0 and 1.
 fn usage(error: &clap::Error) -> ExitCode {
     let _ = error.print();
-    let bus = std::env::args().nth(1).is_some_and(|first| first == "bus");
+    let bus = std::env::args_os().nth(1).is_some_and(|first| first == "bus");
     match error.exit_code() {
         0 => ExitCode::SUCCESS,
         _ if bus => ExitCode::from(exit_code::FAILURE),

@@ -39,6 +39,11 @@ impl Group {
         Ok(Group { child, number })
     }
 
+    /// The leader's process number; `None` once it was waited for.
+    pub fn id(&self) -> Option<u32> {
+        self.child.id()
+    }
+
     /// The leader's standard input, if it was piped. Given once.
     pub fn take_stdin(&mut self) -> Option<ChildStdin> {
         self.child.stdin.take()
