@@ -39,10 +39,12 @@ pub(crate) struct Question {
 }
 
 /// What was answered: an option, words, or both.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) option: Option<String>,
     pub(crate) text: Option<String>,
+    /// Nobody will answer.
+    pub(crate) declined: bool,
 }
 
 /// Why there is no answer.
@@ -52,6 +54,8 @@ pub(crate) enum Unanswered {
     Nobody,
     #[error("nobody answered in time")]
     Expired,
+    #[error("nobody wanted to answer")]
+    Declined,
     #[error("too many questions are open already")]
     TooMany,
 }
@@ -65,7 +69,7 @@ pub(crate) enum AnswerError {
     NoSuchOption(String),
     #[error("this ask is answered with one of its options, not with words of your own")]
     NoFreeText,
-    #[error("an answer has an `option` or a `text`")]
+    #[error("an answer has an `option` or a `text`, or says that it is `declined`")]
     Empty,
 }
 
@@ -120,6 +124,7 @@ impl Asks {
         parent.send(&event).await.map_err(|_| Unanswered::Nobody)?;
         closing.told = true;
         match tokio::time::timeout_at(deadline, answer).await {
+            Ok(Ok(Answer { declined: true, .. })) => Err(Unanswered::Declined),
             Ok(Ok(answer)) => Ok(answer),
             _ => {
                 closing.outcome = "expired";
@@ -133,7 +138,8 @@ impl Asks {
         let mut questions = self.open();
         let open = questions.get(ask_id).ok_or(AnswerError::NotOpen)?;
         match &answer {
-            Answer { option: None, text: None } => return Err(AnswerError::Empty),
+            Answer { declined: true, .. } => {}
+            Answer { option: None, text: None, .. } => return Err(AnswerError::Empty),
             Answer { option: Some(option), .. } if !open.options.contains(option) => {
                 return Err(AnswerError::NoSuchOption(open.options.join(", ")));
             }

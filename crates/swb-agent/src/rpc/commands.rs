@@ -104,8 +104,8 @@ impl Agent {
                 }
                 None => self.fail(Some(id), "the modes are `read-only`, `workspace` and `full`").await,
             },
-            AddedCommand::Answer { id, ask_id, option, text } => {
-                match self.toolbox.asks.answer(&ask_id, Answer { option, text }) {
+            AddedCommand::Answer { id, ask_id, option, text, declined } => {
+                match self.toolbox.asks.answer(&ask_id, Answer { option, text, declined }) {
                     Ok(()) => self.respond(&id, "answer", &Nothing::default()).await,
                     Err(error) => self.fail(Some(id), error.to_string()).await,
                 }

@@ -85,7 +85,7 @@ impl Tool for AskUser {
                 patience: timeout.map(|seconds| Duration::from_secs(seconds.max(1))),
             });
             match asked.await {
-                Ok(Answer { option, text }) => {
+                Ok(Answer { option, text, .. }) => {
                     Ok(option.into_iter().chain(text).collect::<Vec<_>>().join("\n"))
                 }
                 Err(Unanswered::Nobody) => {

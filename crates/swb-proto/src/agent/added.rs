@@ -5,6 +5,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::task::TaskUpdate;
+
 /// Commands that are not in the contract.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -63,6 +65,9 @@ pub enum AddedCommand {
         /// Words, for an ask that takes free text; beside an option or in its place.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
+        /// Nobody will answer: a no where a permission was asked for, and an answer that is missing elsewhere.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        declined: bool,
     },
 }
 
@@ -96,6 +101,8 @@ pub enum AddedEvent {
         /// Why it is asked, or the question itself, for people.
         reason: String,
     },
+    /// Something about a subagent, or a subagent of one, in more detail than the contract's own events.
+    TaskUpdate(TaskUpdate),
     /// An ask cannot be answered any more. Not sent when it was answered.
     AskClosed {
         /// Which ask.

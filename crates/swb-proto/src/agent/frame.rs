@@ -9,8 +9,9 @@ use std::io;
 use serde::{Deserialize, Serialize};
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
 
-use super::added::AddedCommand;
+use super::added::{AddedCommand, AddedEvent};
 use super::command::Command;
+use super::event::Event;
 use super::readable_id;
 
 /// A command, of the contract or beyond it.
@@ -61,6 +62,29 @@ pub fn decode(line: &[u8]) -> Result<Option<Request>, BadFrame> {
         serde_json::from_str(text).map(Request::Contract)
     };
     request.map(Some).map_err(|error| bad(error.to_string()))
+}
+
+/// What a child says, of the contract or beyond it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Frame {
+    /// One of the contract's events.
+    Contract(Event),
+    /// One of ours.
+    Added(AddedEvent),
+    /// One of a later version, to be passed over.
+    Unknown,
+}
+
+/// Reads one line of a child, as a parent does.
+pub fn decode_event(line: &[u8]) -> Result<Frame, serde_json::Error> {
+    match serde_json::from_slice(line) {
+        Ok(event) => Ok(Frame::Contract(event)),
+        Err(_) => match serde_json::from_slice(line) {
+            Ok(event) => Ok(Frame::Added(event)),
+            // A word that is not known is fine; something that is no word at all is not.
+            Err(_) => serde_json::from_slice::<Kind>(line).map(|_| Frame::Unknown),
+        },
+    }
 }
 
 /// Appends the word as one line.
@@ -146,6 +170,19 @@ mod tests {
         }
         assert_eq!(id_of_bad(b"{\"type\":\"abort\",\"id\":\"\xff\"}"), None);
         assert_eq!(id_of_bad("\u{feff}{\"id\":\"x\"}".as_bytes()), None);
+    }
+
+    #[test]
+    fn a_parent_tells_words_it_knows_from_those_of_later_versions_and_from_noise() {
+        let read = |line: &str| decode_event(line.as_bytes());
+        let ready = r#"{"type":"ready","session_id":"s","model":"m","protocol_version":1}"#;
+        assert!(matches!(read(ready), Ok(Frame::Contract(Event::Ready { .. }))));
+        let closed = r#"{"type":"ask_closed","ask_id":"a","outcome":"expired"}"#;
+        assert!(matches!(read(closed), Ok(Frame::Added(AddedEvent::AskClosed { .. }))));
+        assert_eq!(read(r#"{"type":"novelty","x":[1]}"#).unwrap(), Frame::Unknown);
+        for noise in ["", "hello", "[1]", "{}", "{\"type\":7}"] {
+            assert!(read(noise).is_err(), "{noise}");
+        }
     }
 
     fn value() -> impl Strategy<Value = Value> {

@@ -13,12 +13,14 @@ pub mod event;
 pub mod frame;
 pub mod message;
 mod readable_id;
+pub mod task;
 
 pub use added::{AddedCommand, AddedEvent};
 pub use command::{Attachment, Command};
 pub use event::{AssistantEvent, Event, TurnUsage};
-pub use frame::{BadFrame, Request, decode, encode};
+pub use frame::{BadFrame, Frame, Request, decode, decode_event, encode};
 pub use message::{Block, Content, Message, Role, Source};
+pub use task::{TaskState, TaskUpdate};
 
 /// What `ready` announces.
 pub const PROTOCOL_VERSION: u32 = 1;

@@ -16,11 +16,11 @@ fn question(options: &[&str], free_text: bool) -> Question {
 }
 
 fn chosen(option: &str) -> Answer {
-    Answer { option: Some(option.to_owned()), text: None }
+    Answer { option: Some(option.to_owned()), ..Answer::default() }
 }
 
 fn said(text: &str) -> Answer {
-    Answer { option: None, text: Some(text.to_owned()) }
+    Answer { text: Some(text.to_owned()), ..Answer::default() }
 }
 
 /// A parent that sees what it is asked.
@@ -63,11 +63,19 @@ async fn an_answer_fits_its_question_and_counts_once() {
     let id = parent.asked().await;
     assert!(matches!(parent.asks.answer(&id, chosen("green")), Err(AnswerError::NoSuchOption(_))));
     assert!(matches!(parent.asks.answer(&id, said("green")), Err(AnswerError::NoFreeText)));
-    let nothing = Answer { option: None, text: None };
-    assert!(matches!(parent.asks.answer(&id, nothing), Err(AnswerError::Empty)));
+    assert!(matches!(parent.asks.answer(&id, Answer::default()), Err(AnswerError::Empty)));
     parent.asks.answer(&id, chosen("blue")).unwrap();
     assert!(matches!(parent.asks.answer(&id, chosen("red")), Err(AnswerError::NotOpen)));
     assert_eq!(waiting.await.unwrap(), Ok(chosen("blue")));
+}
+
+#[tokio::test]
+async fn a_question_may_be_declined() {
+    let mut parent = Parent::new(Duration::from_secs(60));
+    let waiting = parent.ask(question(&["a"], false));
+    let id = parent.asked().await;
+    parent.asks.answer(&id, Answer { declined: true, ..Answer::default() }).unwrap();
+    assert_eq!(waiting.await.unwrap(), Err(Unanswered::Declined));
 }
 
 #[tokio::test]
