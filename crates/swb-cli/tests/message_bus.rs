@@ -154,6 +154,26 @@ fn fields_come_from_flags_path_folders_and_ids_in_that_order() {
 }
 
 #[test]
+fn a_project_or_task_in_another_layout_is_posted_to_and_read_where_it_lies() {
+    let world = world();
+    let bus = |path: &str| world.folder().join("root").join(path);
+    std::fs::create_dir_all(bus("runs/q")).unwrap();
+    std::fs::create_dir_all(bus("team/p/deep")).unwrap();
+    let scopes: [(&[&str], &str); 4] = [
+        (&["--project", "q"], "runs/q/PROJECT-MESSAGE-BUS.md"),
+        (&["--project", "q", "--task", "new"], "runs/q/new/TASK-MESSAGE-BUS.md"),
+        (&["--project", "p", "--task", "deep"], "team/p/deep/TASK-MESSAGE-BUS.md"),
+        (&["--project", "p"], "p/PROJECT-MESSAGE-BUS.md"),
+    ];
+    for (scope, file) in scopes {
+        let id = post(&world, &[scope, &["--body", file]].concat());
+        assert!(bus(file).is_file(), "{file}");
+        let messages = read(&world, scope);
+        assert_eq!((&messages[0]["msg_id"], &messages[0]["body"]), (&json!(id), &json!(file)));
+    }
+}
+
+#[test]
 fn a_project_cannot_lead_out_of_the_root() {
     let world = world();
     let root = root(&world);

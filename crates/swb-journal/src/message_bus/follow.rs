@@ -62,7 +62,6 @@ impl MessageBus {
 /// Sees messages as they come. Iterating blocks until the next one, or ends after [`FollowStop::stop`].
 #[derive(Debug)]
 pub struct Follower {
-    path: BusPath,
     tail: Tail,
     signal: Arc<Signal>,
     watching: Option<Watching>,
@@ -95,7 +94,6 @@ impl Follower {
         let tail =
             Tail::new(path.clone(), from).map_err(|kind| ReadError { path: path.to_path_buf(), kind })?;
         Ok(Self {
-            path,
             tail,
             signal: Arc::default(),
             watching: None,
@@ -180,12 +178,13 @@ impl Follower {
     }
 
     fn read_error(&self, kind: ReadErrorKind) -> ReadError {
-        ReadError { path: self.path.to_path_buf(), kind }
+        ReadError { path: self.tail.path().to_path_buf(), kind }
     }
 
     /// Without a watch on the bus's own folder, looking now and then has to do.
     fn pause(&self, recheck: Option<Duration>) -> Option<Duration> {
-        let watched = self.watching.as_ref().is_some_and(|watching| watching.folder == self.path.folder());
+        let watched =
+            self.watching.as_ref().is_some_and(|watching| watching.folder == self.tail.path().folder());
         if watched {
             recheck
         } else {
@@ -195,7 +194,8 @@ impl Follower {
 
     /// Watches the bus's folder, or the nearest one above it that exists; again if it was replaced.
     fn watch(&mut self) {
-        let mut folder = self.path.folder();
+        let path = self.tail.path();
+        let mut folder = path.folder();
         let found = loop {
             match rustix::fs::statat(CWD, folder, rustix::fs::AtFlags::empty()) {
                 Ok(stat) => break Some(FileIdentity::from(&stat)),
@@ -215,7 +215,7 @@ impl Follower {
         }
         // The old one goes first: its end would also end a new watch on the same path.
         self.watching = None;
-        let prefix = if folder == self.path.folder() { self.path.name() } else { "" };
+        let prefix = if folder == path.folder() { path.name() } else { "" };
         if let Ok(subscription) = watch::subscribe(folder, prefix, &self.signal) {
             self.watching =
                 Some(Watching { folder: folder.to_owned(), identity, _subscription: subscription });

@@ -15,7 +15,8 @@
 //!
 //! - `record`, `timestamp`, `message_id`, `idempotency`: the words.
 //! - `header`, `body`, `legacy`, `parse`: bytes to records and back. They do no I/O.
-//! - `place`, `lock`, `segment`: files: opening without following links, locking, streaming, archives in order.
+//! - `layout`, `place`, `lock`, `segment`: files: where they are, opening without following links, locking, streaming,
+//!   archives in order.
 //! - `append`, `posting`, `commit`, `writer`, `repair`, `rotate`: the writer's side.
 //! - `read`, `view`, `lookup`, `index`, `tail`, `follow`, `watch`, `cursor`, `discover`: the reader's side.
 //!
@@ -40,6 +41,7 @@ mod follow;
 mod header;
 mod idempotency;
 mod index;
+mod layout;
 mod legacy;
 mod lock;
 mod lookup;

@@ -11,10 +11,13 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use thiserror::Error;
+
+use super::layout;
 
 /// The bus of a project.
 pub const PROJECT_BUS: &str = "PROJECT-MESSAGE-BUS.md";
@@ -31,6 +34,16 @@ pub struct BusPath {
     file: PathBuf,
     /// How many of `folder`'s last components must be real folders, not links.
     confined: usize,
+    /// The names it was found by, if it lies under a root.
+    named: Option<Arc<Named>>,
+}
+
+/// A project, or a task of it, under a root.
+#[derive(Debug, PartialEq, Eq)]
+struct Named {
+    root: PathBuf,
+    project: String,
+    task: Option<String>,
 }
 
 impl BusPath {
@@ -47,26 +60,41 @@ impl BusPath {
             return Err(not_a_file());
         }
         let folder = path.parent().ok_or_else(not_a_file)?.to_owned();
-        Ok(Self { folder, name, file: path, confined: 0 })
+        Ok(Self { folder, name, file: path, confined: 0, named: None })
     }
 
-    /// The bus of a project, or of one of its tasks, under a root it cannot leave.
+    /// The bus of a project, or of one of its tasks, under a root it cannot leave: where it lies already, or where it
+    /// would be made. Looks at the disk to tell (`layout` has the rules); for a bus in its usual place that is one look.
     ///
     /// # Errors
     /// If a name is blank or could mean another folder.
     pub fn in_root(root: impl AsRef<Path>, project: &str, task: Option<&str>) -> Result<Self, BusPathError> {
-        let mut folder =
+        let root =
             std::path::absolute(root.as_ref()).map_err(|source| BusPathError::CurrentFolder { source })?;
-        folder.push(checked_name("project", project)?);
-        if let Some(task) = task {
-            folder.push(checked_name("task", task)?);
-            return Ok(Self::confined(folder, TASK_BUS, 2));
-        }
-        Ok(Self::confined(folder, PROJECT_BUS, 1))
+        let project = checked_name("project", project)?.to_owned();
+        let task = task.map(|task| checked_name("task", task).map(str::to_owned)).transpose()?;
+        Ok(Self::find(Arc::new(Named { root, project, task })))
     }
 
-    fn confined(folder: PathBuf, name: &str, confined: usize) -> Self {
-        Self { file: folder.join(name), folder, name: name.to_owned(), confined }
+    fn find(named: Arc<Named>) -> Self {
+        let below = layout::find(&named.root, &named.project, named.task.as_deref());
+        let folder = named.root.join(&below);
+        let name = if named.task.is_some() { TASK_BUS } else { PROJECT_BUS };
+        let confined = below.components().count();
+        Self { file: folder.join(name), folder, name: name.to_owned(), confined, named: Some(named) }
+    }
+
+    /// Whether it lies right below its root, where a bus is made if nothing else is known of it.
+    #[must_use]
+    pub fn is_in_usual_place(&self) -> bool {
+        let usual = |named: &Arc<Named>| 1 + usize::from(named.task.is_some());
+        self.named.as_ref().is_some_and(|named| self.confined == usual(named))
+    }
+
+    /// Where the bus lies now, if its folder is not there and another layout has one for the same names.
+    pub(super) fn moved(&self) -> Option<Self> {
+        let named = self.named.as_ref().filter(|_| !layout::is_there(&self.folder))?;
+        Some(Self::find(Arc::clone(named))).filter(|found| found.folder != self.folder)
     }
 
     /// The file's path.

@@ -83,6 +83,7 @@ struct Reading {
 
 impl Tail {
     pub(super) fn new(path: BusPath, from: &FollowFrom) -> Result<Self, ReadErrorKind> {
+        let path = path.moved().unwrap_or(path);
         let kept = Kept::default();
         let current = match View::open(&path, &kept)? {
             None => None,
@@ -110,12 +111,24 @@ impl Tail {
         Ok(Self { path, kept, current, rotated: Vec::new(), last_id })
     }
 
+    /// Where the bus is.
+    pub(super) fn path(&self) -> &BusPath {
+        &self.path
+    }
+
     /// Fetches about `limit` new messages.
     pub(super) fn poll(&mut self, limit: usize) -> Result<Polled, ReadErrorKind> {
         let mut polled = Polled::default();
         self.poll_late(limit, &mut polled)?;
         loop {
-            let Some(view) = View::open(&self.path, &self.kept)? else { return Ok(polled) };
+            let Some(view) = View::open(&self.path, &self.kept)? else {
+                // Nothing was read here yet, and it may have come to lie elsewhere.
+                match self.path.moved().filter(|_| self.current.is_none()) {
+                    Some(moved) => self.path = moved,
+                    None => return Ok(polled),
+                }
+                continue;
+            };
             let Some(current) = &mut self.current else {
                 let Some(first) = view.first()? else { return Ok(polled) };
                 self.current = Some(Reading::new(first, Position::START, false));

@@ -94,6 +94,25 @@ fn a_bus_that_does_not_exist_yet_is_waited_for_down_to_its_folders() {
 }
 
 #[test]
+fn a_bus_that_comes_to_lie_in_the_other_layout_is_found_there() {
+    let world = World::new();
+    let open =
+        || MessageBus::new(BusPath::in_root(world.dir.path(), "p", None).unwrap(), BusOptions::default());
+    let waited_for = open();
+    let mut follower = waited_for.follow(&FollowFrom::Beginning).unwrap();
+    assert_eq!(follower.next_event(Some(Duration::ZERO)).unwrap(), None);
+    std::fs::create_dir_all(world.dir.path().join("runs/p")).unwrap();
+    let found = open();
+    assert_eq!(found.path().folder(), world.dir.path().join("runs/p"));
+    let first = found.append(&draft("x")).unwrap();
+    assert_eq!(next_body(&mut follower), "x");
+    found.append(&draft("y")).unwrap();
+    assert_eq!(next_body(&mut follower), "y");
+    let mut resumed = waited_for.follow(&FollowFrom::After(first.id.into_string())).unwrap();
+    assert_eq!(next_body(&mut resumed), "y");
+}
+
+#[test]
 fn an_event_loop_is_woken_and_polls() {
     let world = World::new();
     let bus = watched(&world);
