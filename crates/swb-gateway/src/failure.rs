@@ -42,7 +42,7 @@ pub(crate) enum ErrorCode {
     MethodNotAllowed,
     /// It is there, and not for this caller.
     Forbidden,
-    /// Too many streams.
+    /// Too many streams, or too many posts that wait.
     TooManyRequests,
     /// Something inside.
     Internal,
@@ -62,7 +62,7 @@ impl ErrorCode {
 }
 
 /// A request that did not work.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Failure {
     code: ErrorCode,
     message: String,

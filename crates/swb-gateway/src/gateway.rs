@@ -10,6 +10,7 @@ use swb_bus::topics::Topics;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::announce::Announce;
 use crate::auth::{Keyring, KeyringError};
 use crate::buses::Buses;
 use crate::front::Front;
@@ -103,11 +104,12 @@ impl Gateway {
         let listener = server::listen(host, *port).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let (feeds, metrics) = (Arc::new(Feeds::default()), Arc::new(Metrics::new()));
+        let threads = tokio::runtime::Handle::current().metrics().num_workers();
+        let announce = Announce { topics, metrics: Arc::clone(&metrics) };
         let app = App {
-            buses: Buses::new(root),
+            buses: Buses::new(root.clone(), threads, announce),
             feeds: Arc::clone(&feeds),
             metrics: Arc::clone(&metrics),
-            topics,
             heartbeat: options.heartbeat,
             // One connection in eight stays free for everything else.
             most_streams: i64::try_from(options.max_connections - options.max_connections / 8)

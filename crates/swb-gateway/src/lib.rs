@@ -8,7 +8,8 @@
 //! * [`Gateway`] – listening, from the first free port to the last stream's end.
 //! * [`auth`] – tokens per principal, one-time links, cookies; files that the command line reads too.
 //! * `front`, `host` – everything a request must pass before a route sees it.
-//! * `messages` – list and post. `stream` – Server-Sent Events.
+//! * `messages` – list and post. `buses`, `lane` – the files, and the order in which posts reach them. `stream` –
+//!   Server-Sent Events.
 //! * [`openapi`] – the same routes as a document.
 //!
 //! It holds no state of its own: messages live in their files, tokens in theirs, and a restart loses nothing. What is in
@@ -19,6 +20,7 @@
 //! grow with the number of its readers; a reader that does not read costs a fixed amount of memory.
 //! Proof: `tests/` with a real TCP client, one file per noun; `benches/http.rs` for the figures.
 
+mod announce;
 pub mod auth;
 mod buses;
 mod failure;
@@ -26,6 +28,7 @@ mod front;
 mod gateway;
 mod host;
 mod json;
+mod lane;
 mod messages;
 mod metrics;
 pub mod openapi;

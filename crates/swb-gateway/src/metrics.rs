@@ -11,6 +11,8 @@ pub(crate) struct Metrics {
     /// Answers by the first digit of their status.
     answers: [AtomicU64; 6],
     pub(crate) appends: AtomicU64,
+    pub(crate) writes: AtomicU64,
+    pub(crate) waiting: AtomicI64,
     pub(crate) streams: AtomicI64,
     pub(crate) streams_opened: AtomicU64,
     pub(crate) lagged: AtomicU64,
@@ -24,6 +26,8 @@ impl Metrics {
             started: Instant::now(),
             answers: Default::default(),
             appends: AtomicU64::new(0),
+            writes: AtomicU64::new(0),
+            waiting: AtomicI64::new(0),
             streams: AtomicI64::new(0),
             streams_opened: AtomicU64::new(0),
             lagged: AtomicU64::new(0),
@@ -53,6 +57,11 @@ impl Metrics {
             let _ = writeln!(page, "{name} {appends}");
         }
         let counters = [
+            (
+                "swb_messagebus_writes_total",
+                "Writes they took; messages that gather for one file share them.",
+                &self.writes,
+            ),
             ("swb_sse_streams_total", "Streams opened.", &self.streams_opened),
             ("swb_sse_lagged_total", "Times a stream fell behind and went on from the file.", &self.lagged),
             ("swb_sse_tailed_total", "Messages read by tails, each once however many read it.", &self.tailed),
@@ -62,6 +71,11 @@ impl Metrics {
             let _ = writeln!(page, "{name} {}", count.load(Ordering::Relaxed));
         }
         let gauges = [
+            (
+                "swb_messagebus_waiting",
+                "Posts that wait to be written, or for the end of their write.",
+                self.waiting.load(Ordering::Relaxed),
+            ),
             ("swb_http_connections", "Connections open.", self.connections.load(Ordering::Relaxed)),
             ("swb_sse_streams", "Streams open.", self.streams.load(Ordering::Relaxed)),
             ("swb_sse_tails", "Bus files followed.", i64::try_from(tails).unwrap_or(i64::MAX)),

@@ -145,7 +145,7 @@ impl Door<'_> {
             "Post a message",
             &[in_path, vec![key]].concat(),
             &posted,
-            &["400", "403"],
+            &["400", "403", "429"],
         );
         post["requestBody"] =
             json!({ "required": true, "content": { "application/json": { "schema": body } } });

@@ -10,7 +10,6 @@ use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use schemars::JsonSchema;
 use serde::Serialize;
-use swb_bus::topics::Topics;
 
 use crate::buses::Buses;
 use crate::failure::{ErrorCode, Failure};
@@ -28,7 +27,6 @@ pub(crate) struct App {
     pub(crate) buses: Buses,
     pub(crate) feeds: Arc<Feeds>,
     pub(crate) metrics: Arc<Metrics>,
-    pub(crate) topics: Arc<Topics>,
     pub(crate) heartbeat: Duration,
     pub(crate) most_streams: i64,
 }

@@ -8,6 +8,7 @@ mod figures;
 mod load;
 mod servers;
 
+use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use figures::{Unit, Wanted, figure, heading, is_quick, median, row, take_turns};
@@ -23,6 +24,7 @@ fn main() {
     fan_out();
     latency();
     posting();
+    crowded_posting();
     memory();
 }
 
@@ -89,6 +91,42 @@ fn posting() {
         take_turns(rounds, [&mut || round(&mut to_ours), &mut || round(&mut to_bare)]);
     row(
         "REST: POST, sequential, vs bare JSON echo",
+        Unit::PerSecond,
+        &our_samples,
+        &bare_samples,
+        Wanted::RateAtLeast(0.5),
+    );
+}
+
+/// Posts of many connections at once to one bus, where those that gather share a write.
+fn crowded_posting() {
+    const POSTERS: u32 = 64;
+    let (posts, rounds) = if is_quick() { (20, 3) } else { (200, 7) };
+    let (ours, bare) = (Ours::start(), Bare::start());
+    let connect = |address, path: &str| -> Vec<Poster> {
+        (0..POSTERS).map(|_| Poster::connect(address, path)).collect()
+    };
+    let (mut to_ours, mut to_bare) =
+        (connect(ours.address, &ours.post_path()), connect(bare.address, "/echo"));
+    let round = |posters: &mut [Poster]| {
+        let ready = Barrier::new(posters.len() + 1);
+        let begun = std::thread::scope(|scope| {
+            for poster in posters {
+                let ready = &ready;
+                scope.spawn(move || {
+                    ready.wait();
+                    (0..posts).for_each(|_| poster.post());
+                });
+            }
+            ready.wait();
+            Instant::now()
+        });
+        nanos(begun.elapsed()) / f64::from(posts * POSTERS)
+    };
+    let [our_samples, bare_samples] =
+        take_turns(rounds, [&mut || round(&mut to_ours), &mut || round(&mut to_bare)]);
+    row(
+        "REST: POST, 64 connections at once, vs bare JSON echo",
         Unit::PerSecond,
         &our_samples,
         &bare_samples,

@@ -21,7 +21,7 @@ const MOST_MESSAGES: usize = 5000;
 /// `GET /api/v1/messages`.
 pub(crate) async fn list_v1(State(app): State<Arc<App>>, query: Query) -> Result<Response, Failure> {
     let scope = Scope::from_query(&query)?;
-    list(&app, &scope, &query).await
+    list(app, scope, &query).await
 }
 
 /// `GET /api/projects/{project}[/tasks/{task}]/messages`.
@@ -30,15 +30,18 @@ pub(crate) async fn list_path(
     ProjectPath(scope): ProjectPath,
     query: Query,
 ) -> Result<Response, Failure> {
-    list(&app, &scope, &query).await
+    list(app, scope, &query).await
 }
 
-async fn list(app: &App, scope: &Scope, query: &Query) -> Result<Response, Failure> {
-    let bus = app.buses.get(scope)?;
+async fn list(app: Arc<App>, scope: Scope, query: &Query) -> Result<Response, Failure> {
     // Both doors know both words for the cursor.
     let since = query.get("since").or_else(|| query.get("after")).unwrap_or_default().to_owned();
     let limit = query.get("limit").map_or(0, limit);
-    let body = tokio::task::spawn_blocking(move || render(&bus, &since, limit)).await??;
+    let body = tokio::task::spawn_blocking(move || {
+        let bus = app.buses.get(&scope)?;
+        Ok::<_, Failure>(render(&bus, &since, limit)?)
+    })
+    .await??;
     Ok(([(header::CONTENT_TYPE, json::CONTENT_TYPE)], body).into_response())
 }
 

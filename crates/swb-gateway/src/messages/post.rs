@@ -1,7 +1,6 @@
-//! Posting: one append, one event.
+//! Posting: one message, one answer.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use axum::Extension;
 use axum::body::Body;
@@ -11,7 +10,6 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
 use swb_journal::message_bus::{Draft, IdempotencyKey};
-use swb_proto::Meta;
 
 use super::draft;
 use super::item::Time;
@@ -30,16 +28,6 @@ pub(crate) struct Posted<'a> {
     timestamp: Time,
 }
 
-/// The event `message.posted`.
-#[derive(Debug, Serialize)]
-struct PostedEvent<'a> {
-    project: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    task: Option<&'a str>,
-    msg_id: &'a str,
-    r#type: &'a str,
-}
-
 /// `POST /api/v1/messages`.
 pub(crate) async fn post_v1(
     State(app): State<Arc<App>>,
@@ -48,7 +36,7 @@ pub(crate) async fn post_v1(
     body: Body,
 ) -> Result<Response, Failure> {
     let (scope, draft) = draft::for_v1(&draft::read_body(body).await?)?;
-    post(&app, &principal, &headers, &scope, draft).await
+    post(&app, principal, &headers, &scope, draft).await
 }
 
 /// `POST /api/projects/{project}[/tasks/{task}]/messages`.
@@ -60,12 +48,12 @@ pub(crate) async fn post_path(
     body: Body,
 ) -> Result<Response, Failure> {
     let draft = draft::for_path(&draft::read_body(body).await?, &scope)?;
-    post(&app, &principal, &headers, &scope, draft).await
+    post(&app, principal, &headers, &scope, draft).await
 }
 
 async fn post(
     app: &App,
-    principal: &Principal,
+    principal: Principal,
     headers: &HeaderMap,
     scope: &Scope,
     mut draft: Draft,
@@ -75,17 +63,7 @@ async fn post(
         let key = IdempotencyKey::new(key).map_err(|error| Failure::bad_request(error.to_string()))?;
         draft.idempotency_key = Some(key);
     }
-    let (appended, draft) = app.buses.append(scope, draft).await?;
-    if !appended.already_posted {
-        app.metrics.appends.fetch_add(1, Ordering::Relaxed);
-        let (msg_id, project, task) = (appended.id.as_str(), scope.project(), scope.task());
-        let event = PostedEvent { project, task, msg_id, r#type: &draft.kind };
-        // The message is in its file; that nobody hears of it here is no reason to tell its poster otherwise.
-        let actor = principal.actor();
-        if let Err(error) = app.topics.publish("message.posted", &Meta::default(), Some(&actor), &event) {
-            tracing::warn!(%error, "message.posted was not published");
-        }
-    }
+    let appended = app.buses.append(scope, draft, principal).await?;
     let body = json::line(&Posted { msg_id: appended.id.as_str(), timestamp: Time(appended.timestamp) });
     Ok((StatusCode::CREATED, [(header::CONTENT_TYPE, json::CONTENT_TYPE)], body).into_response())
 }

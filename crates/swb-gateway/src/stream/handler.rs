@@ -26,7 +26,7 @@ pub(crate) async fn stream_v1(
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     let scope = Scope::from_query(&query)?;
-    respond(&app, &scope, &query, &headers).await
+    respond(app, scope, &query, &headers).await
 }
 
 /// `GET /api/projects/{project}[/tasks/{task}]/messages/stream`.
@@ -36,27 +36,32 @@ pub(crate) async fn stream_path(
     query: Query,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
-    respond(&app, &scope, &query, &headers).await
+    respond(app, scope, &query, &headers).await
 }
 
-async fn respond(app: &App, scope: &Scope, query: &Query, headers: &HeaderMap) -> Result<Response, Failure> {
+async fn respond(
+    app: Arc<App>,
+    scope: Scope,
+    query: &Query,
+    headers: &HeaderMap,
+) -> Result<Response, Failure> {
     let from = begin(query, headers)?;
-    let bus = app.buses.get(scope)?;
     let counted = Counted::new(&app.metrics, |metrics: &Metrics| &metrics.streams);
     if app.metrics.streams.load(Ordering::Relaxed) > app.most_streams {
         return Err(Failure::new(ErrorCode::TooManyRequests, "too many streams are open"));
     }
     app.metrics.streams_opened.fetch_add(1, Ordering::Relaxed);
-    let (feeds, metrics) = (Arc::clone(&app.feeds), Arc::clone(&app.metrics));
+    let (heartbeat, metrics) = (app.heartbeat, Arc::clone(&app.metrics));
     let opened = tokio::task::spawn_blocking(move || {
-        let Some(feed) = feeds.get(&bus, &metrics)? else { return Ok(None) };
+        let bus = app.buses.get(&scope)?;
+        let Some(feed) = app.feeds.get(&bus, &app.metrics)? else { return Ok(None) };
         let begin = open(&bus, &feed, &from)?;
-        Ok::<_, FeedError>(Some((bus, feed, begin)))
+        Ok::<_, Failure>(Some((bus, feed, begin)))
     });
     let Some((bus, feed, begin)) = opened.await?? else {
         return Err(Failure::new(ErrorCode::Internal, "the server is stopping"));
     };
-    let reader = Reader::new(bus, feed, begin, app.heartbeat, Arc::clone(&app.metrics));
+    let reader = Reader::new(bus, feed, begin, heartbeat, metrics);
     // The count goes with the reader: a client that leaves drops both.
     let chunks = stream::unfold((reader, counted), |(mut reader, counted)| async move {
         let chunk = reader.next().await?;

@@ -231,25 +231,3 @@ fn a_broken_file_of_somebody_else_does_not_stand_in_the_way() {
     assert_eq!(house.post("/api/projects/p/tasks/t/messages", &json!({ "body": "x" })).status, 201);
     assert_eq!(house.get("/api/projects/p/tasks/t/messages").ids().len(), 1);
 }
-
-#[test]
-fn a_post_waits_for_a_writer_that_holds_the_lock_and_others_do_not_wait_with_it() {
-    let house = House::new();
-    house.say("first");
-    let file = std::fs::File::open(house.options.root.join("p/PROJECT-MESSAGE-BUS.md")).unwrap();
-    rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive).unwrap();
-    let bearer = house.bearer();
-    let mut waiting: Vec<_> = (0..4).map(|_| Connection::open(house.address())).collect();
-    for connection in &mut waiting {
-        let body = br#"{"body":"patient"}"#;
-        connection.request("POST", "/api/projects/p/messages", &[("Authorization", &bearer)], Some(body));
-    }
-    // More posts wait than the server has threads, and it still answers.
-    assert_eq!(house.get("/api/v1/health").status, 200);
-    assert_eq!(house.post("/api/projects/q/messages", &json!({ "body": "elsewhere" })).status, 201);
-    rustix::fs::flock(&file, rustix::fs::FlockOperation::Unlock).unwrap();
-    for connection in &mut waiting {
-        assert_eq!(connection.answer().status, 201);
-    }
-    assert_eq!(house.get("/api/projects/p/messages").ids().len(), 5);
-}

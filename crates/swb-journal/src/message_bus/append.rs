@@ -64,6 +64,29 @@ impl MessageBus {
         answer.unwrap_or(Err(AppendErrorKind::Abandoned)).map_err(|kind| self.append_error(kind))
     }
 
+    /// Posts messages that have nothing to do with each other: with one lock and one write where that is possible, and
+    /// every one of them has an answer of its own, in order.
+    pub fn append_each(&self, drafts: &[Draft]) -> Vec<Result<Appended, AppendError>> {
+        let mut postings = Vec::with_capacity(drafts.len());
+        let checked: Vec<Result<(), AppendErrorKind>> = drafts
+            .iter()
+            .map(|draft| Posting::new(std::slice::from_ref(draft)).map(|posting| postings.push(posting)))
+            .collect();
+        let mut answers = match postings.as_slice() {
+            [] => Vec::new(),
+            postings => self.in_turn(|writer| self.post(writer, postings)),
+        }
+        .into_iter();
+        checked
+            .into_iter()
+            .map(|checked| {
+                let answer = checked.and_then(|()| answers.next().unwrap_or(Err(AppendErrorKind::Abandoned)));
+                let one = answer.and_then(|mut one| one.pop().ok_or(AppendErrorKind::Abandoned));
+                one.map_err(|kind| self.append_error(kind))
+            })
+            .collect()
+    }
+
     fn in_turn<T>(&self, write: impl FnOnce(&mut Option<Writer>) -> T) -> T {
         let mut kept = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         // Taken out, so that a panic closes the file and gives its lock back.
@@ -261,6 +284,24 @@ mod tests {
         assert!(answers[0].is_ok() && answers[2].is_ok());
         std::fs::remove_file(dir.path().join("B.md.20200101-000000.archived")).unwrap();
         assert_eq!(bodies(&bus), ["first", "one", "three"]);
+    }
+
+    #[test]
+    fn each_of_many_messages_has_an_answer_of_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let bus = bus(&dir, None);
+        let keyed = Draft {
+            idempotency_key: Some(IdempotencyKey::new("k").unwrap()),
+            ..Draft::new("INFO", "p", "keyed")
+        };
+        let drafts = [Draft::new("INFO", "p", "one"), keyed.clone(), Draft::new(" ", "p", "blank"), keyed];
+        let answers = bus.append_each(&drafts);
+        let ids: Vec<_> = answers.iter().map(|answer| answer.as_ref().ok().map(|one| &one.id)).collect();
+        assert!(ids[0].is_some() && ids[1].is_some());
+        assert!(matches!(&answers[2], Err(error) if matches!(error.kind, AppendErrorKind::Blank { .. })));
+        assert_eq!((ids[3], answers[3].as_ref().unwrap().already_posted), (ids[1], true));
+        assert_eq!(bodies(&bus), ["one", "keyed"]);
+        assert!(bus.append_each(&[]).is_empty());
     }
 
     #[test]
