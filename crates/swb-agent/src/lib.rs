@@ -6,6 +6,7 @@
 //! * `turn` – one turn: the model streams, tools run, the history grows.
 //! * [`model`] – the seam to whatever makes the words, and the offline `demo` model.
 //! * `attachments` – files that come with a prompt.
+//! * `compaction` – a long conversation becomes a short one.
 //! * `history`, [`sessions`] – the conversation as JSON lines, whole after any crash; all of them at a glance.
 //! * `tools`, [`gate`] – what the model can do, and the one seam that decides whether it may.
 //!
@@ -14,6 +15,7 @@
 
 mod attachments;
 mod cancel;
+mod compaction;
 pub mod gate;
 mod history;
 pub mod model;

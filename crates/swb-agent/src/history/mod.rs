@@ -8,6 +8,7 @@
 //! Invariants: memory and file say the same; the history a model sees has an answer for each call.
 
 mod files;
+mod gauge;
 mod glance;
 mod lock;
 mod record;
@@ -24,6 +25,8 @@ pub(crate) use record::WriteError;
 pub use store::OpenError;
 pub(crate) use store::Sessions;
 
+use crate::compaction::{self, estimate};
+use gauge::Gauge;
 use record::{HistoryFile, Record};
 
 /// What the result of a call says whose tool did not come to its end.
@@ -43,8 +46,9 @@ pub(crate) struct History {
     /// A turn has begun and not ended; after a crash also one that never will.
     in_turn: bool,
     totals: TurnUsage,
-    /// What the last model call was given, as a measure of how full the context is.
-    context_tokens: u64,
+    gauge: Gauge,
+    /// How often messages were replaced by a summary.
+    compactions: u64,
     files: Arc<FileStore>,
     file: HistoryFile,
 }
@@ -60,9 +64,22 @@ impl History {
         &self.totals
     }
 
-    /// How many tokens the model was last given.
+    /// About how many tokens the model would be given now.
     pub(crate) fn context_tokens(&self) -> u64 {
-        self.context_tokens
+        self.gauge.tokens()
+    }
+
+    /// How many messages from the beginning make room if the rest may have so many tokens, and what they weigh as a share
+    /// of the whole, in percent.
+    pub(crate) fn replaceable(&self, kept_tokens: u64) -> (usize, u64) {
+        let count = compaction::replaced(&self.messages, self.gauge.in_estimates(kept_tokens));
+        let replaced: u64 = self.messages[..count].iter().map(|message| estimate::message(message)).sum();
+        (count, replaced * 100 / self.gauge.weighed().max(1))
+    }
+
+    /// How often messages were replaced by a summary: positions of messages hold until the next time.
+    pub(crate) fn compactions(&self) -> u64 {
+        self.compactions
     }
 
     /// The copies of attached files.
@@ -72,6 +89,7 @@ impl History {
 
     /// Begins a turn with what the user says.
     pub(crate) fn begin_turn(&mut self, message: Message) -> Result<(), WriteError> {
+        self.close_dangling_calls()?;
         let preview = record::preview(&message);
         self.apply(Record::TurnStart { number: self.turns + 1, model: self.model.clone(), preview })?;
         self.push(message)
@@ -87,18 +105,18 @@ impl History {
 
     /// Adds a message.
     pub(crate) fn push(&mut self, message: Message) -> Result<(), WriteError> {
-        let record = Record::Message { message };
-        self.file.append(&record)?;
-        if let Record::Message { message } = record {
-            self.files.named(&message);
-            self.messages.push(Arc::new(message));
-        }
-        Ok(())
+        self.apply(Record::Message { message })
     }
 
     /// Notes what a model call has used.
     pub(crate) fn used(&mut self, usage: &TurnUsage) -> Result<(), WriteError> {
-        let record = Record::Usage { usage: usage.clone() };
+        let record = Record::Usage { usage: usage.clone(), aside: false };
+        self.apply(record)
+    }
+
+    /// Notes what a model call has used that was not given the conversation itself.
+    pub(crate) fn used_aside(&mut self, usage: &TurnUsage) -> Result<(), WriteError> {
+        let record = Record::Usage { usage: usage.clone(), aside: true };
         self.apply(record)
     }
 
@@ -108,23 +126,37 @@ impl History {
         self.apply(record)
     }
 
-    /// Puts messages in the place of the first `count`.
-    pub(crate) fn compact(&mut self, count: usize, messages: Vec<Message>) -> Result<(), WriteError> {
+    /// Puts a summary in the place of the first `count` messages, unless there was a compaction since the one that was
+    /// `seen`. `idle` says that nobody is about to answer.
+    pub(crate) fn compact(
+        &mut self,
+        seen: u64,
+        count: usize,
+        summary: &str,
+        idle: bool,
+    ) -> Result<bool, WriteError> {
+        if seen != self.compactions {
+            return Ok(false);
+        }
+        let acknowledged = self.messages.get(count).map_or(idle, |next| next.user_text().is_some());
+        let messages = compaction::messages_of(summary, acknowledged);
         self.apply(Record::Compacted { count, messages })?;
         self.sync()?;
         // Only now: a history that is still the old one after a crash needs its files.
         self.sweep_files();
-        Ok(())
+        Ok(true)
     }
 
     fn sweep_files(&self) {
         self.files.sweep(self.messages.iter().map(AsRef::as_ref));
     }
 
-    /// How many messages from the beginning can be replaced without parting a call from its answer.
-    pub(crate) fn compactable(&self) -> usize {
-        let open = self.messages.last().is_some_and(|last| last.calls().next().is_some());
-        self.messages.len() - usize::from(open)
+    /// How many messages from the beginning can be replaced: all but what the model is being asked and what tools are
+    /// working on.
+    pub(crate) fn compactable(&self, in_turn: bool) -> usize {
+        let open =
+            |last: &Arc<Message>| last.calls().next().is_some() || (in_turn && last.user_text().is_some());
+        self.messages.len() - usize::from(self.messages.last().is_some_and(open))
     }
 
     /// Brings everything to the disk.
@@ -141,16 +173,23 @@ impl History {
     /// What a record means for what is in memory.
     fn take(&mut self, record: Record) {
         match record {
-            Record::Message { message } => self.messages.push(Arc::new(message)),
+            Record::Message { message } => {
+                self.files.named(&message);
+                self.gauge.add(&message);
+                self.messages.push(Arc::new(message));
+            }
             Record::Model { model } => self.model = model,
-            Record::Usage { usage } => {
+            Record::Usage { usage, aside } => {
                 self.totals.add(&usage);
-                self.context_tokens =
-                    usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens;
+                if !aside {
+                    self.gauge.counted(&usage);
+                }
             }
             Record::Compacted { count, messages } => {
                 let count = count.min(self.messages.len());
                 self.messages.splice(..count, messages.into_iter().map(Arc::new));
+                self.gauge.restart(&self.messages);
+                self.compactions += 1;
             }
             Record::TurnStart { number, .. } => (self.turns, self.in_turn) = (number, true),
             Record::TurnEnd { .. } => self.in_turn = false,
@@ -158,7 +197,7 @@ impl History {
         }
     }
 
-    /// Answers calls that a crash left without an answer.
+    /// Answers calls that a crash, or a full disk, left without an answer.
     fn close_dangling_calls(&mut self) -> Result<(), WriteError> {
         let Some(last) = self.messages.last() else { return Ok(()) };
         let results: Vec<Block> = last

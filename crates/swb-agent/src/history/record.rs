@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use swb_proto::agent::{Block, Message, TurnUsage};
+use swb_proto::agent::{Message, TurnUsage};
 
 /// The version that new files are written in.
 pub(super) const VERSION: u32 = 1;
@@ -46,6 +46,9 @@ pub(super) enum Record {
     },
     Usage {
         usage: TurnUsage,
+        /// The call was about the conversation, not a part of it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        aside: bool,
     },
     Model {
         model: String,
@@ -80,11 +83,7 @@ const PREVIEW_CHARS: usize = 120;
 
 /// How a message begins, on one line.
 pub(super) fn preview(message: &Message) -> String {
-    let blocks = message.blocks().iter().filter_map(|block| match block {
-        Block::Text { text } => Some(text.as_str()),
-        _ => None,
-    });
-    let words = message.user_text().into_iter().chain(blocks).flat_map(str::split_whitespace);
+    let words = message.user_text().into_iter().flat_map(str::split_whitespace);
     words.flat_map(|word| [" ", word]).skip(1).flat_map(str::chars).take(PREVIEW_CHARS).collect()
 }
 

@@ -11,6 +11,7 @@ use swb_proto::Timestamp;
 use swb_proto::agent::TurnUsage;
 use swb_proto::id::{self, IdMint, SessionId};
 
+use super::gauge::Gauge;
 use super::lock::{self, LockError};
 use super::record::{HistoryFile, Record, VERSION};
 use super::{FileStore, History};
@@ -119,7 +120,8 @@ impl Sessions {
             turns: 0,
             in_turn: false,
             totals: TurnUsage::default(),
-            context_tokens: 0,
+            gauge: Gauge::default(),
+            compactions: 0,
             files: self.files(&id),
             id,
             file,
@@ -201,7 +203,8 @@ fn load(id: String, bytes: &[u8], files: Arc<FileStore>, file: HistoryFile) -> R
         turns: 0,
         in_turn: false,
         totals: TurnUsage::default(),
-        context_tokens: 0,
+        gauge: Gauge::default(),
+        compactions: 0,
         files,
         file,
     };

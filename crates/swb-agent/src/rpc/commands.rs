@@ -181,6 +181,8 @@ impl Agent {
         let history = locked(&self.history);
         State {
             compacting: self.compaction.is_some(),
+            context_tokens: history.context_tokens(),
+            context_window: catalogue::context_window(&history.model),
             message_count: history.messages().len(),
             model: history.model.clone(),
             ok: true,

@@ -1,34 +1,41 @@
-//! Compaction: the history becomes a summary of itself.
+//! `compact`: the parent wants the history to become a summary of itself.
 //!
 //! The model is asked beside everything else; what is said meanwhile stays, because only the messages that were
-//! summarised are replaced. It can be aborted, and then nothing has changed.
+//! summarised are replaced. It can be aborted, and then nothing has changed. It fails if no summary can be written.
 
-use std::sync::Arc;
-
-use futures_util::StreamExt;
-use swb_proto::agent::{Block, Message};
+use swb_proto::agent::TurnUsage;
 
 use super::jobs::{Finished, Job};
-use super::reply::{Outcome, Summary};
+use super::reply::{Compacted, Outcome};
 use super::{Agent, Gone};
 use crate::cancel::Cancel;
-use crate::model::{Delta, Files, Model, ModelError, Prompt, Task, Thinking, catalogue};
+use crate::compaction::{self, Summary};
+use crate::model::{ModelError, catalogue};
 use crate::turn::locked;
 
 const BUSY: &str = "a compaction is under way; abort first";
 const EMPTY: &str = "there is nothing to compact";
+const OVERTAKEN: &str = "the history was compacted meanwhile";
 
-/// What the summary stands for, told to the model that goes on from it.
-const ACKNOWLEDGED: &str = "I have read the summary and go on from there.";
+/// A summary, and what it stands for.
+#[derive(Debug)]
+pub(super) struct Written {
+    summary: Summary,
+    /// How many messages it stands for, …
+    count: usize,
+    /// … after so many compactions.
+    seen: u64,
+}
 
 impl Agent {
     pub(super) async fn compact(&mut self, id: String) -> Result<(), Gone> {
         if self.compaction.is_some() {
             return self.fail(Some(id), BUSY).await;
         }
-        let (messages, name) = {
+        let (messages, seen, name) = {
             let history = locked(&self.history);
-            (history.messages()[..history.compactable()].to_vec(), history.model.clone())
+            let count = history.compactable(self.turn.is_some());
+            (history.messages()[..count].to_vec(), history.compactions(), history.model.clone())
         };
         if messages.is_empty() {
             return self.fail(Some(id), EMPTY).await;
@@ -37,30 +44,40 @@ impl Agent {
             Ok(model) => model,
             Err(error) => return self.fail(Some(id), error.to_string()).await,
         };
-        self.summarised = messages.len();
-        let prompt = Prompt {
-            messages,
-            files: Files::default(),
-            system: Arc::clone(&self.system),
-            task: Task::Summarise,
-            thinking: Thinking::Off,
-        };
+        let context_window = catalogue::context_window(&name);
         let cancel = Cancel::new();
-        let work = summarise(model, prompt, cancel.clone());
+        let cancelled = cancel.clone();
+        let work = async move {
+            let summary = tokio::select! {
+                biased;
+                // Nobody reads this.
+                () = cancelled.cancelled() => return Err(ModelError::CutOff),
+                summary = compaction::summarise(model, &messages, context_window) => summary,
+            };
+            let summary = match summary {
+                // A second try would not help.
+                Err(error @ ModelError::TooLong { .. }) => {
+                    let text = compaction::without_model(&messages, context_window, &error.to_string());
+                    Summary { text, usage: TurnUsage::default() }
+                }
+                summary => summary?,
+            };
+            Ok(Written { summary, count: messages.len(), seen })
+        };
         self.compaction = Some(Job::start(id, "compact", cancel, work));
         Ok(())
     }
 
     pub(super) async fn compaction_ended(
         &mut self,
-        finished: Finished<Result<String, ModelError>>,
+        finished: Finished<Result<Written, ModelError>>,
     ) -> Result<(), Gone> {
         let Finished { id, command, cancelled, result } = finished;
         let result = result.map_err(|error| format!("the compaction broke off: {error}"));
-        match result.and_then(|summary| summary.map_err(|error| error.to_string())) {
+        match result.and_then(|written| written.map_err(|error| error.to_string())) {
             _ if cancelled => self.respond(&id, command, &Outcome::cancelled()).await?,
-            Ok(summary) => match self.replace(&summary) {
-                Ok(()) => self.respond(&id, command, &Summary::new(summary)).await?,
+            Ok(written) => match self.replace(written) {
+                Ok(compacted) => self.respond(&id, command, &compacted).await?,
                 Err(error) => self.fail(Some(id), error).await?,
             },
             Err(error) => self.fail(Some(id), error).await?,
@@ -68,29 +85,22 @@ impl Agent {
         self.settle().await
     }
 
-    fn replace(&self, summary: &str) -> Result<(), String> {
-        let messages = vec![
-            Message::user(format!("<context-summary>\n{summary}\n</context-summary>")),
-            Message::assistant(vec![Block::Text { text: ACKNOWLEDGED.to_owned() }]),
-        ];
-        locked(&self.history).compact(self.summarised, messages).map_err(|error| error.to_string())
-    }
-}
-
-async fn summarise(model: Arc<dyn Model>, prompt: Prompt, cancel: Cancel) -> Result<String, ModelError> {
-    let mut deltas = model.answer(prompt);
-    let mut summary = String::new();
-    loop {
-        let delta = tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Ok(summary),
-            delta = deltas.next() => delta,
-        };
-        match delta.ok_or(ModelError::CutOff)?? {
-            Delta::Text(text) => summary.push_str(&text),
-            Delta::Stop if summary.trim().is_empty() => return Err(ModelError::Empty),
-            Delta::Stop => return Ok(summary),
-            _ => {}
+    fn replace(&self, written: Written) -> Result<Compacted, String> {
+        let Written { summary: Summary { text, usage }, count, seen } = written;
+        let mut history = locked(&self.history);
+        let replaced = history.used_aside(&usage).and_then(|()| {
+            let idle = self.turn.is_none();
+            history.compact(seen, count, &text, idle)
+        });
+        match replaced {
+            Ok(true) => Ok(Compacted {
+                context_tokens: history.context_tokens(),
+                message_count: history.messages().len(),
+                ok: true,
+                summary: text,
+            }),
+            Ok(false) => Err(OVERTAKEN.to_owned()),
+            Err(error) => Err(error.to_string()),
         }
     }
 }

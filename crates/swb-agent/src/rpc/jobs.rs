@@ -5,6 +5,7 @@ use std::sync::Arc;
 use swb_proto::agent::{Attachment, Event, TurnUsage};
 use tokio::task::{JoinError, JoinHandle};
 
+use super::compaction::Written;
 use super::reply::Outcome as OutcomeBody;
 use super::{Agent, Gone};
 use crate::cancel::Cancel;
@@ -24,7 +25,7 @@ pub(super) struct Job<T> {
 }
 
 pub(super) type TurnJob = Job<Ended>;
-pub(super) type CompactionJob = Job<Result<String, ModelError>>;
+pub(super) type CompactionJob = Job<Result<Written, ModelError>>;
 
 impl<T: Send + 'static> Job<T> {
     pub(super) fn start(
@@ -88,6 +89,7 @@ impl Agent {
         let turn = Turn {
             history: Arc::clone(&self.history),
             model,
+            context_window: catalogue::context_window(&name),
             system: Arc::clone(&self.system),
             thinking: self.thinking,
             toolbox: Arc::clone(&self.toolbox),

@@ -65,8 +65,6 @@ pub(crate) struct Agent {
     queue: Queue,
     turn: Option<TurnJob>,
     compaction: Option<CompactionJob>,
-    /// How many messages the compaction under way will replace.
-    summarised: usize,
     /// Single tool calls, with the ids they are answered to.
     calls: JoinSet<(String, Ran)>,
     calls_cancel: Cancel,
@@ -96,7 +94,6 @@ impl Agent {
             queue: Queue::default(),
             turn: None,
             compaction: None,
-            summarised: 0,
             calls: JoinSet::new(),
             calls_cancel: Cancel::new(),
             aborts: Vec::new(),

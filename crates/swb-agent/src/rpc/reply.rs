@@ -92,15 +92,11 @@ impl ToolRan {
 }
 
 #[derive(Serialize)]
-pub(super) struct Summary {
-    ok: bool,
-    summary: String,
-}
-
-impl Summary {
-    pub(super) fn new(summary: String) -> Self {
-        Summary { ok: true, summary }
-    }
+pub(super) struct Compacted {
+    pub(super) context_tokens: u64,
+    pub(super) message_count: usize,
+    pub(super) ok: bool,
+    pub(super) summary: String,
 }
 
 #[derive(Serialize)]
@@ -154,6 +150,9 @@ pub(super) struct Stats {
 #[derive(Serialize)]
 pub(super) struct State {
     pub(super) compacting: bool,
+    pub(super) context_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) context_window: Option<u64>,
     pub(super) message_count: usize,
     pub(super) model: String,
     pub(super) ok: bool,

@@ -7,6 +7,7 @@
 mod answer;
 mod attach;
 pub(crate) mod queue;
+mod room;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -23,6 +24,7 @@ use crate::stdio::output::{Gone, Output};
 use crate::tools::{Printer, Ran, Toolbox, limits};
 use answer::{Answer, Wanted};
 use queue::Queue;
+use room::Need;
 
 /// A model that calls tools for ever is stopped here.
 const MAX_STEPS: usize = 500;
@@ -42,6 +44,8 @@ pub(crate) fn locked(history: &SharedHistory) -> MutexGuard<'_, History> {
 pub(crate) struct Turn {
     pub(crate) history: SharedHistory,
     pub(crate) model: Arc<dyn Model>,
+    /// How many tokens fit into the model, if that is known.
+    pub(crate) context_window: Option<u64>,
     pub(crate) system: Arc<str>,
     pub(crate) thinking: Thinking,
     pub(crate) toolbox: Arc<Toolbox>,
@@ -95,6 +99,8 @@ enum TurnError {
     Attachment(#[from] AttachmentError),
     #[error(transparent)]
     Gone(#[from] Gone),
+    #[error("the message has about {tokens} tokens; the model's context has room for {window}")]
+    TooLarge { tokens: u64, window: u64 },
     #[error("the model went on calling tools for {MAX_STEPS} steps")]
     Endless,
 }
@@ -122,10 +128,12 @@ impl Turn {
 
     async fn go(&self, said: Said, usage: &mut TurnUsage) -> Result<Outcome, TurnError> {
         let Some(message) = self.with_files(said).await? else { return Ok(Outcome::Cancelled) };
+        self.check_size(&message)?;
         locked(&self.history).begin_turn(message)?;
         for _ in 0..MAX_STEPS {
+            self.make_room(usage).await?;
             self.take_steering().await?;
-            let wanted = self.one_answer(usage).await?;
+            let wanted = self.one_fitting_answer(usage).await?;
             let last = wanted.is_empty();
             // Also when cancelled meanwhile: each call gets its answer.
             if !last {
@@ -144,12 +152,34 @@ impl Turn {
     /// What was said to the running turn becomes part of it, and its senders learn so.
     async fn take_steering(&self) -> Result<(), TurnError> {
         for waiting in self.queue.take_steering() {
-            locked(&self.history).push(Message::user(waiting.message))?;
+            let message = Message::user(waiting.message);
+            if let Err(error) = self.check_size(&message) {
+                let refused = Event::Error { id: Some(waiting.id), message: error.to_string() };
+                self.output.send(&refused).await?;
+                continue;
+            }
+            locked(&self.history).push(message)?;
             let body = Map::from_iter([("ok".to_owned(), Value::Bool(true))]);
             let said = Event::Response { id: waiting.id, command: waiting.command.to_owned(), body };
             self.output.send(&said).await?;
         }
         Ok(())
+    }
+
+    /// One answer; if the model says that the conversation is too long for it, one more try with a shorter one.
+    async fn one_fitting_answer(&self, usage: &mut TurnUsage) -> Result<Vec<Wanted>, TurnError> {
+        match self.one_answer(usage).await {
+            Err(TurnError::Model(error @ ModelError::TooLong { .. })) => {
+                if self.compact(Need::Overflow, usage).await? {
+                    self.one_answer(usage).await
+                } else if self.cancel.is_cancelled() {
+                    Ok(Vec::new())
+                } else {
+                    Err(error.into())
+                }
+            }
+            answer => answer,
+        }
     }
 
     /// One call of the model, streamed. Returns the tools it wants.
@@ -220,13 +250,14 @@ impl Turn {
     async fn run_tools(&self, wanted: Vec<Wanted>) -> Result<(), TurnError> {
         let session_id = locked(&self.history).id.clone();
         let mut results: Vec<Option<Block>> = wanted.iter().map(|_| None).collect();
+        let kept_chars = limits::kept_chars(self.context_window, wanted.len());
         let mut running: FuturesUnordered<_> =
             wanted.into_iter().enumerate().map(|(at, call)| self.run_tool(&session_id, at, call)).collect();
         let mut shown = Ok(());
         while let Some((at, tool_id, ran)) = running.next().await {
             results[at] = Some(Block::ToolResult {
                 tool_use_id: tool_id.clone(),
-                content: limits::for_history(&ran.result),
+                content: limits::for_history(&ran.result, kept_chars),
                 is_error: ran.failed,
             });
             if shown.is_ok() {

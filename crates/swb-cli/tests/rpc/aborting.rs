@@ -1,11 +1,11 @@
-//! Abort, and compaction.
+//! Abort.
 
 use serde_json::{Value, json};
 use testkit::wait;
 
 use crate::child::{Child, bash, is_alive, kinds, world};
 
-fn abort(child: &mut Child) -> Vec<Value> {
+pub(crate) fn abort(child: &mut Child) -> Vec<Value> {
     child.send(json!({ "type": "abort", "id": "a" }));
     child.until_response("a")
 }
@@ -77,74 +77,4 @@ fn a_flood_of_text_does_not_keep_an_abort_waiting() {
     child.until("the flood", |frame| frame["event"]["type"] == "text_delta");
     let frames = abort(&mut child);
     assert_eq!(frames[frames.len() - 2]["cancelled"], true);
-}
-
-#[test]
-fn compaction_replaces_the_history_by_a_summary() {
-    let world = world();
-    let mut child = Child::start(&world, &[]);
-    child.turn("p", "!tool write {\"path\":\"a.txt\",\"content\":\"x\"}\n!say done");
-    let compacted = child.ask(json!({ "type": "compact", "id": "c" }));
-    let summary = compacted["summary"].as_str().unwrap();
-    assert!(summary.contains("Files touched: a.txt"), "{summary}");
-    let messages = child.messages();
-    assert_eq!(messages.len(), 2);
-    assert!(messages[0]["content"].as_str().unwrap().contains(summary));
-    assert_eq!(child.turn("q", "!say on").pop().unwrap()["ok"], true);
-}
-
-#[test]
-fn an_empty_history_is_not_compacted() {
-    let world = world();
-    let mut child = Child::start(&world, &[]);
-    assert_eq!(child.ask(json!({ "type": "compact", "id": "c" }))["type"], "error");
-    assert_eq!(child.state("message_count"), 0);
-}
-
-#[test]
-fn a_failed_compaction_changes_nothing() {
-    let world = world();
-    let mut child = Child::start(&world, &[]);
-    child.turn("p", "!say a\n!summary fail");
-    let error = child.ask(json!({ "type": "compact", "id": "c" }));
-    assert_eq!((&error["type"], &error["id"]), (&json!("error"), &json!("c")));
-    assert_eq!(child.state("message_count"), 2);
-}
-
-#[test]
-fn a_compaction_under_way_can_be_asked_about_and_aborted() {
-    let world = world();
-    let mut child = Child::start(&world, &[]);
-    child.turn("p", "!say a\n!summary stall");
-    child.send(json!({ "type": "compact", "id": "c" }));
-    assert_eq!(child.state("compacting"), true);
-    assert_eq!(child.ask(json!({ "type": "compact", "id": "d" }))["type"], "error");
-    let frames = abort(&mut child);
-    assert_eq!((&frames[0]["id"], &frames[0]["cancelled"]), (&json!("c"), &json!(true)));
-    assert_eq!(child.state("message_count"), 2, "nothing has changed");
-}
-
-#[test]
-fn a_prompt_is_served_while_a_compaction_is_under_way() {
-    let world = world();
-    let mut child = Child::start(&world, &[]);
-    child.turn("p", "!say a\n!summary stall");
-    child.send(json!({ "type": "compact", "id": "c" }));
-    assert_eq!(child.turn("q", "!say meanwhile").pop().unwrap()["ok"], true);
-    assert_eq!(child.state("message_count"), 4);
-}
-
-#[test]
-fn a_compaction_during_a_turn_keeps_what_the_turn_adds() {
-    let world = world();
-    let mut child = Child::start(&world, &["--tool-mode", "full"]);
-    child.turn("p", "!say a");
-    child.prompt("q", &bash("echo begun; sleep 1000"));
-    child.until("the tool", |frame| frame["type"] == "tool_output");
-    assert!(child.ask(json!({ "type": "compact", "id": "c" }))["summary"].is_string());
-    abort(&mut child);
-    let messages = child.messages();
-    assert_eq!(messages.len(), 4, "summary, acknowledgement, call, answer: {messages:?}");
-    assert_eq!(messages[2]["content"][0]["type"], "tool_use");
-    assert_eq!(messages[3]["content"][0]["type"], "tool_result");
 }

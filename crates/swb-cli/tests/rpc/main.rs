@@ -8,6 +8,7 @@ mod asking;
 mod attachments;
 mod child;
 mod commands;
+mod compaction;
 mod ending;
 mod framing;
 mod sessions;

@@ -82,6 +82,34 @@ pub enum AddedEvent {
         /// What it printed.
         delta: String,
     },
+    /// The conversation is being made shorter, inside a turn.
+    CompactionStart {
+        /// `threshold` if the context is nearly full, `overflow` if the model says that it is.
+        reason: String,
+        /// About how many tokens the conversation has.
+        context_tokens: u64,
+        /// How many fit into the model, if that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        context_window: Option<u64>,
+    },
+    /// It has become shorter, or not.
+    CompactionEnd {
+        /// Whether it was aborted; only said if it was, and then nothing has changed.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        cancelled: bool,
+        /// About how many tokens it has now.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        context_tokens: Option<u64>,
+        /// How many messages.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message_count: Option<usize>,
+        /// What stands for the messages that were replaced.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<String>,
+        /// Why the model wrote no part of the summary.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
     /// Somebody has to decide. Only sent to a parent that said it would answer.
     Ask {
         /// What `answer` names.

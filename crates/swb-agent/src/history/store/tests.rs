@@ -93,15 +93,20 @@ fn compaction_keeps_what_came_after_it_began() {
     let mut history = sessions(&dir).create("demo", None, None).unwrap();
     history.push(Message::user("one")).unwrap();
     history.push(call()).unwrap();
-    let count = history.compactable();
+    let count = history.compactable(false);
     assert_eq!(count, 1, "a call is not parted from its answer");
     history.push(Message::user("meanwhile")).unwrap();
-    history.compact(count, vec![Message::user("summary")]).unwrap();
+    assert!(history.compact(0, count, "summary", true).unwrap());
+    assert!(!history.compact(0, count, "late", true).unwrap(), "positions have changed");
     let id = history.id.clone();
     let texts = |history: &History| -> Vec<Option<String>> {
         history.messages().iter().map(|message| message.user_text().map(str::to_owned)).collect()
     };
-    let wanted = [Some("summary".to_owned()), None, Some("meanwhile".to_owned())];
+    let wanted = [
+        Some("<context-summary>\nsummary\n</context-summary>".to_owned()),
+        None,
+        Some("meanwhile".to_owned()),
+    ];
     assert_eq!(texts(&history), wanted);
     drop(history);
     assert_eq!(texts(&sessions(&dir).open(&id).unwrap()), wanted);

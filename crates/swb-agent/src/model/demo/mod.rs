@@ -35,12 +35,12 @@ impl Model for Demo {
             Task::Summarise => summary::step(&prompt.messages),
         };
         let usage = usage(&prompt, &step);
-        let call_ids = prompt.messages.len();
+        let count = prompt.messages.len();
         let beats = step
             .acts
             .into_iter()
             .enumerate()
-            .flat_map(move |(at, act)| beats(act, format!("call_{call_ids}_{at}")));
+            .flat_map(move |(at, act)| beats(act, format!("call_{count}_{at}"), count));
         let end = [Beat::Delta(Delta::Usage(usage)), Beat::Delta(Delta::Stop)];
         let end = if step.cut_off { None } else { Some(end) };
         stream::iter(beats.chain(end.into_iter().flatten()))
@@ -112,7 +112,7 @@ fn report(last: Option<&Message>) -> String {
     text
 }
 
-fn beats(act: Act, call_id: String) -> Box<dyn Iterator<Item = Beat> + Send> {
+fn beats(act: Act, call_id: String, messages: usize) -> Box<dyn Iterator<Item = Beat> + Send> {
     let words = |text: &str| text.split_inclusive(' ').map(str::to_owned).collect::<Vec<_>>().into_iter();
     match act {
         Act::Say(text) => Box::new(words(&text).map(|word| Beat::Delta(Delta::Text(word)))),
@@ -130,9 +130,13 @@ fn beats(act: Act, call_id: String) -> Box<dyn Iterator<Item = Beat> + Send> {
             Box::new(std::iter::once(start).chain(inputs).map(Beat::Delta))
         }
         Act::Fail(message) => Box::new(std::iter::once(Beat::Fail(ModelError::Failed { message }))),
+        Act::TooLong { more_than } if messages > more_than => {
+            let message = format!("{messages} messages are more than {more_than}");
+            Box::new(std::iter::once(Beat::Fail(ModelError::TooLong { message })))
+        }
         Act::Pause(time) => Box::new(std::iter::once(Beat::Pause(time))),
         Act::Stall => Box::new(std::iter::once(Beat::Stall)),
-        Act::Usage(_) => Box::new(std::iter::empty()),
+        Act::TooLong { .. } | Act::Usage(_) => Box::new(std::iter::empty()),
     }
 }
 

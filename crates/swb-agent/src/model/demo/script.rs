@@ -12,9 +12,19 @@ use swb_proto::agent::TurnUsage;
 pub(super) enum Act {
     Say(String),
     Think(String),
-    Repeat { times: usize, text: String },
-    Tool { name: String, input: String },
+    Repeat {
+        times: usize,
+        text: String,
+    },
+    Tool {
+        name: String,
+        input: String,
+    },
     Fail(String),
+    /// There is no room for so many messages.
+    TooLong {
+        more_than: usize,
+    },
     Pause(Duration),
     Stall,
     Usage(TurnUsage),
@@ -27,7 +37,7 @@ impl Act {
             Act::Say(text) | Act::Think(text) => text.len(),
             Act::Repeat { times, text } => times * text.len(),
             Act::Tool { name, input } => name.len() + input.len(),
-            Act::Fail(_) | Act::Pause(_) | Act::Stall | Act::Usage(_) => 0,
+            Act::Fail(_) | Act::TooLong { .. } | Act::Pause(_) | Act::Stall | Act::Usage(_) => 0,
         }
     }
 }
@@ -107,6 +117,7 @@ fn act(word: &str, rest: &str) -> Option<Act> {
         "fail" => {
             Act::Fail(if rest.is_empty() { "the demo model was told to fail" } else { rest }.to_owned())
         }
+        "toolong" => Act::TooLong { more_than: rest.parse().ok()? },
         "pause" => Act::Pause(Duration::from_millis(rest.parse().ok()?)),
         "stall" => Act::Stall,
         "usage" => Act::Usage(usage(rest)?),
