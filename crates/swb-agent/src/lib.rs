@@ -8,6 +8,7 @@
 //! * `attachments` – files that come with a prompt.
 //! * `compaction` – a long conversation becomes a short one.
 //! * `history`, [`sessions`] – the conversation as JSON lines, whole after any crash; all of them at a glance.
+//! * `subagent` – other agents, driven over the protocol that our own parent speaks with us.
 //! * `tools`, [`gate`] – what the model can do, and the one seam that decides whether it may.
 //!
 //! Nothing here needs the daemon. Proof: unit tests beside the code; the conformance suite `crates/swb-cli/tests/rpc/`
@@ -27,9 +28,11 @@ pub mod sessions {
 }
 pub mod start;
 mod stdio;
+mod subagent;
 mod tools;
 mod turn;
 
 pub use gate::Mode;
 pub use history::OpenError;
 pub use start::{Options, StartError, describe_tools, run};
+pub use subagent::Launch;

@@ -23,15 +23,20 @@ use crate::rpc::{Agent, Why};
 use crate::stdio::input::Input;
 use crate::stdio::output::Output;
 use crate::stdio::private;
+use crate::subagent::{Launch, Limits, Subagents, Surroundings};
 use crate::tools::{Place, Toolbox};
 
 /// How long a loop that waits for a parent to read may go on after it was told to end.
 const STALLED: Duration = Duration::from_millis(700);
 const WIND_UP: Duration = Duration::from_millis(300);
+/// How long subagents may take to end when nothing is urgent.
+const SUBAGENTS: Duration = Duration::from_millis(800);
 const CHILDREN: Duration = Duration::from_millis(200);
 const FLUSH: Duration = Duration::from_millis(300);
 const DEFAULT_SYSTEM: &str = "You are a coding agent. You work in the user's project with the tools you are given. Look \
 before you change things, make small changes, check them, and say plainly what you did and what is left.";
+const SUBAGENT_SYSTEM: &str = "You are a subagent: another agent has given you one task. Nobody reads along. Your last \
+message is your answer to that agent; put all it needs to know into it.";
 
 /// What an agent is started with.
 #[derive(Debug, Clone)]
@@ -48,6 +53,12 @@ pub struct Options {
     pub system: Option<String>,
     /// The session that starts this one, if it is a subagent's.
     pub parent: Option<String>,
+    /// How many agents are above this one.
+    pub depth: usize,
+    /// How another agent is started.
+    pub launch: Launch,
+    /// Whether what has become of subagents in the background may begin a turn by itself.
+    pub auto_turns: bool,
     /// What tools may do.
     pub mode: Mode,
     /// Whether the parent answers asks.
@@ -91,7 +102,8 @@ pub fn run(options: Options) -> Result<(), StartError> {
 /// All tools, as a program may want to list them without a session.
 pub fn describe_tools() -> serde_json::Value {
     let place = Place::new(&std::env::current_dir().unwrap_or_default(), PathBuf::new());
-    Toolbox::new(Arc::new(place), Gate::default(), Asks::new(None, Duration::ZERO)).describe()
+    let (gate, asks) = (Arc::new(Gate::default()), Arc::new(Asks::new(None, Duration::ZERO)));
+    Toolbox::new(Arc::new(place), gate, asks, Arc::new(Subagents::nowhere())).describe()
 }
 
 async fn serve(options: Options, mut input: Input, output: Output) -> Result<(), StartError> {
@@ -113,11 +125,26 @@ async fn serve(options: Options, mut input: Input, output: Output) -> Result<(),
             sessions.create(&model, options.system, options.parent)?
         }
     };
-    let system: Arc<str> = history.system.as_deref().unwrap_or(DEFAULT_SYSTEM).into();
+    let system = history.system.as_deref().unwrap_or(DEFAULT_SYSTEM);
+    let system: Arc<str> = match &history.parent {
+        Some(_) => format!("{system}\n\n{SUBAGENT_SYSTEM}").into(),
+        None => system.into(),
+    };
     let place = Arc::new(Place::new(&std::env::current_dir()?, options.messages));
-    let asks = Asks::new(options.asks.then(|| output.clone()), options.ask_patience);
-    let toolbox = Arc::new(Toolbox::new(place, Gate::new(options.mode), asks));
+    let asks = Arc::new(Asks::new(options.asks.then(|| output.clone()), options.ask_patience));
+    let gate = Arc::new(Gate::new(options.mode));
+    let subagents = Arc::new(Subagents::new(Surroundings {
+        launch: options.launch,
+        depth: options.depth,
+        workspace: place.root().to_owned(),
+        output: output.clone(),
+        asks: Arc::clone(&asks),
+        gate: Arc::clone(&gate),
+        limits: Limits::default(),
+    }));
+    let toolbox = Arc::new(Toolbox::new(place, gate, asks, subagents));
     let mut agent = Agent::new(output.clone(), sessions, Arc::new(Mutex::new(history)), toolbox, system);
+    agent.allow_auto_turns(options.auto_turns);
 
     let heard = Arc::new(AtomicBool::new(false));
     let stalled = stalled(input.ended.clone(), output.clone(), told.clone(), Arc::clone(&heard));
@@ -125,9 +152,8 @@ async fn serve(options: Options, mut input: Input, output: Output) -> Result<(),
         why = agent.run(&mut input, &told, &heard) => why,
         () = stalled => Why::Told,
     };
-    if why != Why::Shutdown {
-        agent.wind_up(WIND_UP).await;
-    }
+    let patience = if why == Why::Shutdown { SUBAGENTS } else { WIND_UP };
+    agent.wind_up(patience).await;
     descendants::end_all(CHILDREN).await;
     output.flush(FLUSH).await;
     Ok(())

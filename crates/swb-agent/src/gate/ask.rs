@@ -94,6 +94,11 @@ impl Asks {
         Asks { parent, patience, open: Mutex::default() }
     }
 
+    /// Whether there is anybody to ask.
+    pub(crate) fn anybody(&self) -> bool {
+        self.parent.is_some()
+    }
+
     /// Asks, and waits for the answer. Dropping the wait closes the question.
     pub(crate) async fn put(&self, question: Question) -> Result<Answer, Unanswered> {
         let parent = self.parent.as_ref().ok_or(Unanswered::Nobody)?;

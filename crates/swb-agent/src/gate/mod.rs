@@ -79,6 +79,8 @@ pub(crate) enum Effect {
     Post,
     /// Asks a person.
     Consult,
+    /// Has another agent do something, which is judged when that does it.
+    Delegate,
 }
 
 /// What comes out.
@@ -144,7 +146,7 @@ fn read_only(action: &Action<'_>) -> Decision {
     let deny = |what: &str| Decision::Deny { reason: format!("{what} is not allowed in read-only mode") };
     match &action.effect {
         Effect::Read(path) => read(path),
-        Effect::Listen | Effect::Consult => Decision::Allow,
+        Effect::Listen | Effect::Consult | Effect::Delegate => Decision::Allow,
         Effect::Run { .. } => deny("running this command"),
         Effect::Write(_) => deny("writing a file"),
         Effect::Post => deny("posting a message"),
@@ -155,7 +157,7 @@ fn in_workspace(workspace: &Path, action: &Action<'_>) -> Decision {
     let ask = |risk, reason: String| Decision::Ask { risk, reason };
     match &action.effect {
         Effect::Read(path) => read(path),
-        Effect::Listen | Effect::Post | Effect::Consult => Decision::Allow,
+        Effect::Listen | Effect::Post | Effect::Consult | Effect::Delegate => Decision::Allow,
         Effect::Write(path) if !path.starts_with(workspace) => {
             ask(Risk::High, format!("{} is outside the working directory", path.display()))
         }

@@ -114,7 +114,7 @@ impl History {
         self.apply(record)
     }
 
-    /// Notes what a model call has used that was not given the conversation itself.
+    /// Notes what a model call has used that was not given the conversation itself, a subagent's for example.
     pub(crate) fn used_aside(&mut self, usage: &TurnUsage) -> Result<(), WriteError> {
         let record = Record::Usage { usage: usage.clone(), aside: true };
         self.apply(record)

@@ -21,11 +21,12 @@ impl Agent {
             compaction.cancel.cancel();
         }
         self.calls_cancel.cancel();
+        self.toolbox.subagents.cancel_all();
     }
 
     /// Once nothing runs any more: answers what was dropped, then the aborts.
     pub(super) async fn settle(&mut self) -> Result<(), Gone> {
-        if !self.is_idle() {
+        if !self.is_idle() || self.toolbox.subagents.are_ending() {
             return Ok(());
         }
         if self.calls_cancel.is_cancelled() {

@@ -28,7 +28,12 @@ impl Agent {
 
     async fn contract(&mut self, command: Command) -> Result<(), Gone> {
         match command {
-            Command::Prompt { id, .. } if self.turn.is_some() => self.fail(Some(id), BUSY).await,
+            // A turn that began by itself is no reason to send a parent away.
+            Command::Prompt { id, attachments, .. }
+                if self.turn.is_some() && !(self.is_auto_turn() && attachments.is_empty()) =>
+            {
+                self.fail(Some(id), BUSY).await
+            }
             Command::Prompt { id, message, attachments } => {
                 self.say(Waiting { id, command: "prompt", message }, attachments).await
             }
@@ -100,6 +105,7 @@ impl Agent {
             AddedCommand::SetToolMode { id, mode } => match Mode::from_name(&mode) {
                 Some(known) => {
                     self.toolbox.gate.set_mode(known);
+                    self.toolbox.subagents.narrow(known);
                     self.respond(&id, "set_tool_mode", &ModeSet { mode: &mode, ok: true }).await
                 }
                 None => self.fail(Some(id), "the modes are `read-only`, `workspace` and `full`").await,
@@ -118,6 +124,7 @@ impl Agent {
         if self.deadline.is_some() {
             return self.fail(Some(waiting.id), STOPPING).await;
         }
+        self.autos.heard_of_parent();
         if self.turn.is_none() {
             return self.start_turn(waiting, attachments).await;
         }
@@ -142,6 +149,7 @@ impl Agent {
             Ok(history) => {
                 let session_id = history.id.clone();
                 self.history = Arc::new(Mutex::new(history));
+                self.toolbox.subagents.settle_in(Arc::clone(&self.history));
                 self.respond(&id, "new_session", &Session { ok: true, session_id: &session_id }).await
             }
             Err(error) => self.fail(Some(id), error.to_string()).await,

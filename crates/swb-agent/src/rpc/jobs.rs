@@ -113,7 +113,7 @@ impl Agent {
             let Some(waiting) = self.queue.next() else { break };
             self.start_turn(waiting, Vec::new()).await?;
         }
-        Ok(())
+        self.begin_auto_turn().await
     }
 
     async fn turn_answered(&mut self, id: &str, command: &'static str, ended: Ended) -> Result<(), Gone> {

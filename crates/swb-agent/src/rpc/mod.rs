@@ -18,6 +18,7 @@ mod commands;
 mod compaction;
 mod jobs;
 mod reply;
+mod subagents;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,6 +37,7 @@ use crate::tools::{Ran, Toolbox};
 use crate::turn::queue::{Queue, Waiting};
 use crate::turn::{SharedHistory, locked};
 use jobs::{CompactionJob, TurnJob, finished};
+use subagents::Autos;
 
 /// How long a turn may go on after `shutdown`. Parents lose patience after five seconds.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(4);
@@ -72,6 +74,7 @@ pub(crate) struct Agent {
     aborts: Vec<String>,
     /// What an abort took out of the queue.
     dropped: Vec<Waiting>,
+    autos: Autos,
     /// When a turn that goes on after `shutdown` is cut short.
     deadline: Option<Instant>,
 }
@@ -84,6 +87,7 @@ impl Agent {
         toolbox: Arc<Toolbox>,
         system: Arc<str>,
     ) -> Self {
+        toolbox.subagents.settle_in(Arc::clone(&history));
         Agent {
             output,
             sessions,
@@ -98,6 +102,7 @@ impl Agent {
             calls_cancel: Cancel::new(),
             aborts: Vec::new(),
             dropped: Vec::new(),
+            autos: Autos::default(),
             deadline: None,
         }
     }
@@ -114,6 +119,7 @@ impl Agent {
             (history.id.clone(), history.model.clone())
         };
         self.output.send(&Event::Ready { session_id, model, protocol_version: PROTOCOL_VERSION }).await?;
+        let toolbox = Arc::clone(&self.toolbox);
         let mut open = true;
         loop {
             if self.deadline.is_some() && self.is_idle() {
@@ -127,6 +133,7 @@ impl Agent {
                 ended = finished(&mut self.turn) => self.turn_ended(ended).await?,
                 summary = finished(&mut self.compaction) => self.compaction_ended(summary).await?,
                 Some(ran) = self.calls.join_next() => self.call_ended(ran).await?,
+                () = toolbox.subagents.one_ended() => self.subagent_ended().await?,
                 () = until(deadline) => {
                     self.deadline = Some(Instant::now() + SHUTDOWN_PATIENCE);
                     self.cancel_all();
@@ -159,6 +166,7 @@ impl Agent {
                 // The work is what matters now, not who hears of it.
                 let _ = told;
             }
+            self.toolbox.subagents.end_of_cancelled().await;
             let _ = self.settle().await;
         };
         let _ = tokio::time::timeout(patience, ended).await;

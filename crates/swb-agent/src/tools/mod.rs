@@ -13,6 +13,7 @@ pub(crate) mod limits;
 mod ls;
 mod place;
 mod read;
+mod subagent;
 mod toolbox;
 mod write;
 

@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Call, Place, Printer, Tool, ToolError, ask_user, bash, bus, edit, find, grep, ls, read, write};
+use super::{
+    Call, Place, Printer, Tool, ToolError, ask_user, bash, bus, edit, find, grep, ls, read, subagent, write,
+};
 use crate::cancel::Cancel;
 use crate::gate::ask::Asks;
 use crate::gate::permit::{Denied, permit};
 use crate::gate::{Action, Effect, Gate, Subject};
+use crate::subagent::Subagents;
 
 /// What a result says when the call was aborted.
 const CANCELED: &str = "Canceled by user";
@@ -36,13 +39,18 @@ impl Ran {
 pub(crate) struct Toolbox {
     tools: Vec<Arc<dyn Tool>>,
     pub(crate) place: Arc<Place>,
-    pub(crate) gate: Gate,
+    pub(crate) gate: Arc<Gate>,
     pub(crate) asks: Arc<Asks>,
+    pub(crate) subagents: Arc<Subagents>,
 }
 
 impl Toolbox {
-    pub(crate) fn new(place: Arc<Place>, gate: Gate, asks: Asks) -> Self {
-        let asks = Arc::new(asks);
+    pub(crate) fn new(
+        place: Arc<Place>,
+        gate: Arc<Gate>,
+        asks: Arc<Asks>,
+        subagents: Arc<Subagents>,
+    ) -> Self {
         let mut tools: Vec<Arc<dyn Tool>> = vec![
             Arc::new(ask_user::AskUser { asks: Arc::clone(&asks) }),
             Arc::new(bash::Bash::default()),
@@ -55,8 +63,14 @@ impl Toolbox {
             Arc::new(read::Read),
             Arc::new(write::Write),
         ];
+        if subagents.allowed() {
+            tools.extend(subagent::Act::ALL.map(|act| {
+                let subagents = Arc::clone(&subagents);
+                Arc::new(subagent::SubagentTool { act, subagents }) as Arc<dyn Tool>
+            }));
+        }
         tools.sort_by(|one, other| one.name().cmp(other.name()));
-        Toolbox { tools, place, gate, asks }
+        Toolbox { tools, place, gate, asks, subagents }
     }
 
     /// As `tools_list` shows them, sorted by name.

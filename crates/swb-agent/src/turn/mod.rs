@@ -114,6 +114,9 @@ impl Turn {
             Err(TurnError::Attachment(error)) => Outcome::Refused(error.to_string()),
             Err(error) => Outcome::Failed(error.to_string()),
         };
+        // Those that were cancelled with this turn end with it, and what they used is told with it.
+        self.toolbox.subagents.end_of_cancelled().await;
+        usage.add(&self.toolbox.subagents.take_usage());
         let kept = {
             let mut history = locked(&self.history);
             history.end_turn(outcome.kept()).and_then(|()| history.sync())
@@ -149,7 +152,8 @@ impl Turn {
         Err(TurnError::Endless)
     }
 
-    /// What was said to the running turn becomes part of it, and its senders learn so.
+    /// What was said to the running turn becomes part of it, and its senders learn so; the same holds for what has
+    /// become of subagents in the background.
     async fn take_steering(&self) -> Result<(), TurnError> {
         for waiting in self.queue.take_steering() {
             let message = Message::user(waiting.message);
@@ -162,6 +166,9 @@ impl Turn {
             let body = Map::from_iter([("ok".to_owned(), Value::Bool(true))]);
             let said = Event::Response { id: waiting.id, command: waiting.command.to_owned(), body };
             self.output.send(&said).await?;
+        }
+        if let Some(report) = self.toolbox.subagents.take_news() {
+            locked(&self.history).push(Message::user(report))?;
         }
         Ok(())
     }

@@ -1,10 +1,11 @@
 //! `swb rpc`: the agent process that a parent drives over stdin and stdout. No daemon is needed.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use swb_agent::{Mode, Options};
+use swb_agent::{Launch, Mode, Options};
 use swb_daemon::Paths;
 use swb_proto::id;
 
@@ -32,6 +33,12 @@ pub(crate) struct RpcArgs {
     /// The session that starts this one, whose subagent it is.
     #[arg(long, value_name = "ID", hide = true)]
     parent: Option<String>,
+    /// How many agents are above this one.
+    #[arg(long, value_name = "N", hide = true, default_value_t = 0)]
+    depth: usize,
+    /// Let subagents that end in the background begin a turn; it is answered as `auto_turn`. Without it the next turn hears of them.
+    #[arg(long)]
+    auto_turns: bool,
     /// What tools may do.
     #[arg(long, value_enum, default_value_t)]
     tool_mode: ToolMode,
@@ -66,6 +73,7 @@ pub(crate) fn run(args: RpcArgs, set: &[String]) -> Result<u8, Failure> {
     if let Some(profile) = &args.profile {
         prompts.insert(0, paths.config.join("profiles").join(profile).join("system.md"));
     }
+    let launch = launch(&args, set);
     let options = Options {
         sessions: paths.sessions(args.profile.as_deref()),
         messages: paths.message_root(&config),
@@ -76,6 +84,9 @@ pub(crate) fn run(args: RpcArgs, set: &[String]) -> Result<u8, Failure> {
             .map(text_or_file)
             .or_else(|| prompts.iter().find_map(|file| std::fs::read_to_string(file).ok())),
         parent: args.parent,
+        depth: args.depth,
+        launch,
+        auto_turns: args.auto_turns,
         mode: match args.tool_mode {
             ToolMode::ReadOnly => Mode::ReadOnly,
             ToolMode::Workspace => Mode::Workspace,
@@ -86,6 +97,19 @@ pub(crate) fn run(args: RpcArgs, set: &[String]) -> Result<u8, Failure> {
     };
     swb_agent::run(options).map_err(|error| Failure::new("the agent did not start").because(error))?;
     Ok(exit_code::SUCCESS)
+}
+
+/// How an agent like this one is started: the same program, also when its file was replaced meanwhile.
+fn launch(args: &RpcArgs, set: &[String]) -> Launch {
+    let itself = PathBuf::from("/proc/self/exe");
+    let program =
+        if itself.exists() { itself } else { std::env::current_exe().unwrap_or_else(|_| "swb".into()) };
+    let mut arguments: Vec<OsString> = vec!["rpc".into()];
+    arguments.extend(set.iter().flat_map(|set| ["--set".into(), set.into()]));
+    for (flag, value) in [("--profile", &args.profile), ("--system", &args.system)] {
+        arguments.extend(value.iter().flat_map(|value| [flag.into(), value.into()]));
+    }
+    Launch { program, arguments }
 }
 
 /// A value that names a regular file stands for what is in it.

@@ -81,7 +81,24 @@ fn tools_come_sorted_with_schemas_also_without_a_session() {
     let names: Vec<_> = tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     assert_eq!(
         names,
-        ["ask_user", "bash", "bus_post", "bus_read", "edit", "find", "grep", "ls", "read", "write"]
+        [
+            "ask_user",
+            "bash",
+            "bus_post",
+            "bus_read",
+            "edit",
+            "find",
+            "grep",
+            "ls",
+            "read",
+            "subagent",
+            "subagent_cancel",
+            "subagent_collect",
+            "subagent_start",
+            "subagent_status",
+            "subagent_steer",
+            "write"
+        ]
     );
     for tool in tools.as_array().unwrap() {
         assert_eq!(keys(tool), ["description", "input_schema", "name"]);

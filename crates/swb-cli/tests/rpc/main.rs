@@ -12,5 +12,6 @@ mod compaction;
 mod ending;
 mod framing;
 mod sessions;
+mod subagents;
 mod tools;
 mod turns;

@@ -7,6 +7,7 @@
 mod script;
 mod summary;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -14,6 +15,7 @@ use futures_util::stream;
 use swb_proto::agent::{Block, Content, Message, Role, Source, TurnUsage};
 
 use super::{Delta, Deltas, FileBody, Inputs, Model, ModelError, Prompt, Task};
+use crate::subagent::is_report;
 use script::{Act, Step};
 
 /// The model itself.
@@ -66,7 +68,9 @@ impl Model for Demo {
 /// The step of the script that the conversation has come to.
 fn next_step(prompt: &Prompt) -> Step {
     let messages = &prompt.messages;
-    let Some(asked) = messages.iter().rposition(|message| message.user_text().is_some()) else {
+    // What became of subagents is no word of the user: the script goes on.
+    let is_asked = |message: &Arc<Message>| message.user_text().is_some_and(|text| !is_report(text));
+    let Some(asked) = messages.iter().rposition(is_asked) else {
         return Step::saying("There is nothing to answer yet.");
     };
     let text = messages[asked].user_text().unwrap_or_default();
@@ -102,6 +106,11 @@ fn given_files(prompt: &Prompt) -> String {
 /// What is said when the script is over: what the tools returned.
 fn report(last: Option<&Message>) -> String {
     let mut text = String::from("Done.");
+    let told = last.and_then(Message::user_text).filter(|text| is_report(text));
+    for line in told.into_iter().flat_map(str::lines).filter(|line| line.starts_with("Subagent ")) {
+        text.push_str("\n- ");
+        text.push_str(line);
+    }
     for block in last.map(Message::blocks).unwrap_or_default() {
         if let Block::ToolResult { content, .. } = block {
             let line = content.lines().next().unwrap_or_default();

@@ -114,6 +114,11 @@ fn act(word: &str, rest: &str) -> Option<Act> {
             let input = serde_json::json!({ "question": question, "options": options });
             Act::Tool { name: "ask_user".to_owned(), input: input.to_string() }
         }
+        "subagent" | "background" => {
+            let name = if word == "background" { "subagent_start" } else { "subagent" };
+            let input = serde_json::json!({ "task": rest.replace(" // ", "\n") });
+            Act::Tool { name: name.to_owned(), input: input.to_string() }
+        }
         "fail" => {
             Act::Fail(if rest.is_empty() { "the demo model was told to fail" } else { rest }.to_owned())
         }
@@ -175,6 +180,13 @@ mod tests {
             input("!ask_user Which? | red | blue"),
             r#"{"options":["red","blue"],"question":"Which?"}"#
         );
+    }
+
+    #[test]
+    fn the_task_of_a_subagent_may_have_lines() {
+        let steps = parse("!subagent !tool ls {} // !say x", "");
+        let input = r#"{"task":"!tool ls {}\n!say x"}"#.to_owned();
+        assert_eq!(steps[0].acts, [Act::Tool { name: "subagent".into(), input }]);
     }
 
     #[test]
