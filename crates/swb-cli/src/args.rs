@@ -3,8 +3,10 @@
 use clap::{Args, Parser, Subcommand, ValueHint};
 
 use crate::commands::bus::BusCommand;
+use crate::commands::projects::ProjectsArgs;
 use crate::commands::rpc::RpcArgs;
 use crate::commands::sessions::SessionsArgs;
+use crate::commands::workspaces::WorkspacesArgs;
 
 const AFTER_HELP: &str = "\
 Try it:
@@ -62,6 +64,12 @@ pub(crate) enum Command {
     /// List what agents have worked on: their sessions, the latest first; works without the daemon.
     #[command(after_help = SESSIONS_HELP)]
     Sessions(SessionsArgs),
+    /// List, make, open, close and forget workspaces.
+    #[command(after_help = WORKSPACES_HELP)]
+    Workspaces(WorkspacesArgs),
+    /// List projects, clone one, or take a folder in.
+    #[command(after_help = PROJECTS_HELP)]
+    Projects(ProjectsArgs),
     /// Print the tools of that agent; with --json, their schemas.
     #[command(name = "tools_list")]
     ToolsList,
@@ -98,6 +106,18 @@ const RPC_HELP: &str = "\
 Example:
   printf '%s\\n' '{\"type\":\"prompt\",\"id\":\"1\",\"message\":\"hello\"}' '{\"type\":\"shutdown\"}' | swb rpc
 One JSON object per line, both ways. docs/demo-model.md says what the model `demo` can be told to do.";
+
+const WORKSPACES_HELP: &str = "\
+Examples:
+  swb workspaces create home ~/src        make one; it is open at once
+  swb workspaces                          list them
+  swb workspaces close home               nothing in it is lost";
+
+const PROJECTS_HELP: &str = "\
+Examples:
+  swb projects init                       take this folder in
+  swb projects clone https://example.org/x.git
+  swb projects --json | jq -r .root_path";
 
 const SESSIONS_HELP: &str = "\
 Examples:

@@ -96,6 +96,8 @@ fn run(swb: Swb, io: &Io) -> Result<u8, Failure> {
             Command::Call(args) => commands::call::run(args, io).await,
             Command::Events(args) => commands::events::run(args, io).await,
             Command::Token(args) => commands::token::run(&args, io).await,
+            Command::Workspaces(args) => commands::workspaces::run(&args, io).await,
+            Command::Projects(args) => commands::projects::run(&args, io).await,
             Command::Config(args) => commands::config::run(&args, set, io),
             Command::Doctor => commands::doctor::run(set, io).await,
             Command::Bus(_)

@@ -1,6 +1,6 @@
 //! The daemon: from taking the lock to removing the socket.
 //!
-//! Start: private folders → lock → numbers → bus → HTTP → socket → description → `bus.ready`. Stop, in the opposite order:
+//! Start: private folders → lock → records → numbers → bus → what a crash left open → HTTP → socket → description → `bus.ready`. Stop, in the opposite order:
 //! `bus.stopping` → requests in flight finish, streams end → connections are written empty → description and socket go →
 //! lock. HTTP is the one part that may be missing: what kept it from starting is told in the status.
 //! A start that fails half way undoes what it did.
@@ -21,11 +21,14 @@ use tokio::sync::watch;
 
 use crate::config::Config;
 use crate::description::Description;
+use crate::git::Git;
 use crate::http::Http;
 use crate::lock::{DaemonLock, LockError, is_served};
 use crate::paths::Paths;
 use crate::private_dir::{self, PrivateDirError};
-use crate::subsystems::{Agents, Control, Events, Identity, Llm, Rpc};
+use crate::records::Records;
+use crate::recovery;
+use crate::subsystems::{Agents, Control, Events, Identity, Llm, Projects, Rpc, Sessions, Workspaces};
 
 /// How long connections may take to read their last answers.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -104,6 +107,9 @@ impl Daemon {
         }
         remove(&socket).map_err(|source| StartErrorKind::Io { path: socket.clone(), source })?;
 
+        let records = Records::open(&paths.state)
+            .map(Arc::new)
+            .map_err(|(path, source)| StartErrorKind::Io { path, source })?;
         let retention = Retention { events: config.bus.replay_events, bytes: config.bus.replay_bytes };
         let topics = Topics::with_sequence_file(retention, &paths.sequence_file(), SystemTime::now)?;
         let limits = ServerLimits {
@@ -135,11 +141,21 @@ impl Daemon {
             .register(Events)
             .register(Rpc::default())
             .register(Agents)
-            .register(Llm);
+            .register(Llm)
+            .register(Workspaces { records: Arc::clone(&records) })
+            .register(Projects {
+                records: Arc::clone(&records),
+                git: Git {
+                    program: config.projects.git_program.clone(),
+                    limit: Duration::from_millis(config.projects.git_timeout_ms),
+                },
+            })
+            .register(Sessions { records: Arc::clone(&records) });
         if config.bus.request_timeout_ms > 0 {
             builder = builder.default_timeout(Duration::from_millis(config.bus.request_timeout_ms));
         }
         let bus = builder.build();
+        recovery::close_what_is_open(&records, &bus);
         // Before the socket, so that whoever gets an answer there gets the whole of it.
         let http = Http::start(&paths, config, bus.topics()).await;
         description.http = http.state().url();

@@ -1,6 +1,7 @@
-//! What is kept: message-bus files and sequence reservations; locking, recovery, rotation.
+//! What is kept: message-bus files, registries of records and sequence reservations; locking, recovery, rotation.
 //!
 //! Everything here is synchronous and knows no protocol: files, locks and the rules that keep them whole.
 
 pub mod message_bus;
+pub mod registry;
 pub mod sequence;

@@ -65,6 +65,10 @@ macro_rules! ids {
 ids! {
     /// A workspace.
     WorkspaceId = "ws_";
+    /// A project of a workspace.
+    ProjectId = "proj_";
+    /// How an agent is set up.
+    ProfileId = "profile_";
     /// A session of work in a project.
     SessionId = "sess_";
     /// A terminal.

@@ -25,10 +25,13 @@ pub mod meta;
 pub mod method;
 pub mod openrpc;
 pub mod payload;
+pub mod project;
 pub mod reply;
 pub mod rpc;
+pub mod session;
 pub mod timestamp;
 pub mod topic;
+pub mod workspace;
 
 pub use actor::Actor;
 pub use error::{BusError, ErrorCode};

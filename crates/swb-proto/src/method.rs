@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use crate::error::{BusError, ERR_INTERNAL, ERR_INVALID_PARAMS};
-use crate::{BusPayload, comms, control, events, rpc};
+use crate::{BusPayload, comms, control, events, project, rpc, session, workspace};
 
 /// One request and its answer, as types.
 pub trait Method {
@@ -98,6 +98,19 @@ pub const METHODS: &[MethodSpec] = &[
     MethodSpec::of::<comms::Agents>(),
     MethodSpec::of::<comms::AgentsEchoHandle>(),
     MethodSpec::of::<comms::LlmComplete>(),
+    MethodSpec::of::<workspace::Create>(),
+    MethodSpec::of::<workspace::Open>(),
+    MethodSpec::of::<workspace::Close>(),
+    MethodSpec::of::<workspace::Delete>(),
+    MethodSpec::of::<workspace::List>(),
+    MethodSpec::of::<project::Clone>(),
+    MethodSpec::of::<project::Init>(),
+    MethodSpec::of::<project::List>(),
+    MethodSpec::of::<session::Create>(),
+    MethodSpec::of::<session::Attach>(),
+    MethodSpec::of::<session::Terminate>(),
+    MethodSpec::of::<session::Get>(),
+    MethodSpec::of::<session::List>(),
 ];
 
 static BY_NAME: LazyLock<HashMap<&'static str, &'static MethodSpec>> =

@@ -10,7 +10,10 @@ use uuid::Uuid;
 use crate::control::ControlBody;
 use crate::error::BusError;
 use crate::events::EventsBody;
+use crate::project::ProjectBody;
 use crate::rpc::RpcBody;
+use crate::session::SessionBody;
+use crate::workspace::WorkspaceBody;
 
 /// How every request is answered.
 pub type BusResult = Result<BusPayload, BusError>;
@@ -45,6 +48,12 @@ pub enum BusPayload {
     Events(EventsBody),
     /// The interface about itself: `rpc/*`.
     Rpc(RpcBody),
+    /// Workspaces: `workspace/*`.
+    Workspace(WorkspaceBody),
+    /// Projects: `project/*`.
+    Project(ProjectBody),
+    /// Sessions: `session/*`.
+    Session(SessionBody),
 }
 
 impl BusPayload {
@@ -60,6 +69,9 @@ impl BusPayload {
             BusPayload::Control(body) => body.write_bare(out),
             BusPayload::Events(body) => body.write_bare(out),
             BusPayload::Rpc(body) => body.write_bare(out),
+            BusPayload::Workspace(body) => body.write_bare(out),
+            BusPayload::Project(body) => body.write_bare(out),
+            BusPayload::Session(body) => body.write_bare(out),
         }
     }
 
@@ -73,6 +85,9 @@ impl BusPayload {
             BusPayload::Control(_) => "Control",
             BusPayload::Events(_) => "Events",
             BusPayload::Rpc(_) => "Rpc",
+            BusPayload::Workspace(_) => "Workspace",
+            BusPayload::Project(_) => "Project",
+            BusPayload::Session(_) => "Session",
         }
     }
 }

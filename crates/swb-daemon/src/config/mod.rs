@@ -23,6 +23,8 @@ pub struct Config {
     pub log: LogConfig,
     /// Message buses.
     pub messages: MessagesConfig,
+    /// Projects.
+    pub projects: ProjectsConfig,
     /// The HTTP server.
     pub http: HttpConfig,
     /// The commands.
@@ -100,6 +102,22 @@ impl Default for LogConfig {
 pub struct MessagesConfig {
     /// The folder that projects lie in; empty for the usual place among the user's data.
     pub root: String,
+}
+
+/// Projects.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ProjectsConfig {
+    /// The git to use: a name on the path, or a path.
+    pub git_program: String,
+    /// How long git may take, in milliseconds.
+    pub git_timeout_ms: u64,
+}
+
+impl Default for ProjectsConfig {
+    fn default() -> Self {
+        ProjectsConfig { git_program: "git".to_owned(), git_timeout_ms: 120_000 }
+    }
 }
 
 /// The HTTP server.
