@@ -55,8 +55,7 @@ impl MessageBus {
     pub fn append_batch(&self, drafts: &[Draft]) -> Result<Vec<Appended>, AppendError> {
         let posting = Posting::new(drafts).map_err(|kind| self.append_error(kind))?;
         let answer = if self.options.fsync {
-            // The group stays open until it is its turn: the longer the disk takes, the more it serves.
-            self.commit.join(posting, |leader| self.in_turn(|writer| self.post(writer, &leader.close())))
+            self.commit.join(posting, |postings| self.in_turn(|writer| self.post(writer, &postings)))
         } else {
             // A write is over sooner than another thread wakes up, so nobody writes for anybody else.
             self.in_turn(|writer| self.post(writer, &[posting])).pop()
