@@ -56,6 +56,11 @@ impl Io {
         self.line(text.map_err(std::io::Error::from)?)
     }
 
+    /// Prints one object of many: on one line, whoever is looking.
+    pub(crate) fn json_line(&self, value: &impl Serialize) -> Result<(), Failure> {
+        self.line(serde_json::to_string(value).map_err(std::io::Error::from)?)
+    }
+
     /// Says something beside the result.
     pub(crate) fn note(&self, text: impl std::fmt::Display) {
         let _ = writeln!(anstream::stderr(), "{text}");

@@ -77,6 +77,59 @@ fn what_is_posted_is_read_back_exactly() {
 }
 
 #[test]
+fn a_body_that_was_cut_is_shown_as_what_it_is() {
+    let world = world();
+    post(&world, &["--project", "p", "--body", "one\ntwo\nthree"]);
+    post(&world, &["--project", "p", "--body", "whole"]);
+    let bus = world.folder().join("root/p/PROJECT-MESSAGE-BUS.md");
+    let text = std::fs::read_to_string(&bus).unwrap();
+    std::fs::write(&bus, text.replace("two\nthree\n", "")).unwrap();
+    let messages = read(&world, &["--project", "p"]);
+    assert_eq!((&messages[0]["body"], &messages[0]["body_cut"]), (&json!("one"), &json!(true)));
+    assert_eq!((&messages[1]["body"], messages[1].get("body_cut")), (&json!("whole"), None));
+    let root = root(&world);
+    let shown = world.swb(["bus", "read", "--root", &root, "--project", "p"]).ok().stdout;
+    let said: Vec<_> = shown.lines().map(|line| line.split_once(") ").unwrap().1).collect();
+    assert_eq!(said, ["one (cut short)", "whole"]);
+}
+
+#[test]
+fn json_is_one_line_for_each_message_with_the_keys_of_the_interface() {
+    let world = world();
+    let first = post(&world, &["--project", "p", "--type", "FACT", "--body", "a\nb"]);
+    post(
+        &world,
+        &[
+            "--project",
+            "p",
+            "--parent",
+            &format!("{first}:blocks"),
+            "--reply-to",
+            &first,
+            "--link",
+            "u",
+            "--body",
+            "c",
+        ],
+    );
+    let root = root(&world);
+    let printed = world.swb(["bus", "read", "--json", "--root", &root, "--project", "p"]).ok().stdout;
+    let time = |line: &str| serde_json::from_str::<Value>(line).unwrap()["timestamp"].take();
+    let lines: Vec<_> = printed.lines().collect();
+    assert_eq!(lines.len(), 2, "{printed}");
+    assert_eq!(
+        lines[0],
+        format!(
+            r#"{{"msg_id":"{first}","timestamp":{},"type":"FACT","project_id":"p","body":"a\nb"}}"#,
+            time(lines[0])
+        )
+    );
+    let second: Value = serde_json::from_str(lines[1]).unwrap();
+    let parents = json!([{ "msg_id": first, "kind": "blocks" }, { "msg_id": first, "kind": "reply_to" }]);
+    assert_eq!((&second["parents"], &second["links"]), (&parents, &json!([{ "url": "u" }])));
+}
+
+#[test]
 fn the_plain_line_is_time_type_body() {
     let world = world();
     post(&world, &["--project", "p", "--body", "hello"]);

@@ -5,9 +5,10 @@
 
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
+use swb_proto::message::{EventItem, MessageList};
 
 use crate::failure::ErrorBody;
-use crate::messages::{EventItem, MessageList, PostProjectMessage, PostV1Message, Posted};
+use crate::messages::{PostProjectMessage, PostV1Message, Posted};
 use crate::routes::{Health, Version};
 
 /// The document, as it is committed.

@@ -6,6 +6,7 @@
 //! * [`payload`] – what travels on the bus inside the process ([`BusPayload`], [`BusError`], [`BusResult`]).
 //! * [`mod@line`] – one line of the control socket, in either of its two dialects, decoded and judged well formed or not.
 //! * [`method`] – the table of methods: names, parameter and result types, documentation. `rpc.discover` is made from it.
+//! * [`message`] – a message of the message bus, as lists, streams and the command line show it.
 //! * [`agent`] – the lines between an agent process and its parent.
 //! * [`event`], [`envelope`] – the `helios.localbus.v1` envelopes.
 //!
@@ -21,6 +22,7 @@ pub mod event;
 pub mod events;
 pub mod id;
 pub mod line;
+pub mod message;
 pub mod meta;
 pub mod method;
 pub mod openrpc;

@@ -70,7 +70,7 @@ async fn follow(
 
 fn print(event: &EventEnvelope, io: &Io) -> Result<(), Failure> {
     if io.json {
-        return io.line(serde_json::to_string(event).unwrap_or_default());
+        return io.json_line(event);
     }
     // Date and zone are left out: who needs them asks for JSON.
     let time = event.ts.as_str().get(11..23).unwrap_or_default();

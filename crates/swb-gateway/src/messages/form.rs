@@ -19,19 +19,8 @@ pub(crate) struct PostV1Message {
     task_id: Option<String>,
     /// The run that posts.
     run_id: Option<String>,
-    /// `USER` if absent or blank.
-    r#type: Option<String>,
-    /// What to say; must not be blank.
-    #[schemars(regex(pattern = r"[A-Za-z0-9]"))]
-    body: String,
-    /// The issue it is about.
-    issue_id: Option<String>,
-    /// Messages it refers to: ids, or objects.
-    parents: Option<Vec<ParentForm>>,
-    /// References to things outside the bus.
-    links: Option<Vec<LinkForm>>,
-    /// Free words; names that begin with `swb_` are reserved.
-    meta: Option<BTreeMap<String, String>>,
+    #[schemars(flatten)]
+    message: PostProjectMessage,
 }
 
 /// A message for the bus that the path names.

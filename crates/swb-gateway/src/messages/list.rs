@@ -7,8 +7,8 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use swb_journal::message_bus::{MessageBus, ReadError};
+use swb_proto::message::MessageItem;
 
-use super::item::MessageItem;
 use super::query::Query;
 use super::scope::{ProjectPath, Scope};
 use crate::failure::Failure;

@@ -9,10 +9,10 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
-use swb_journal::message_bus::{Draft, IdempotencyKey};
+use swb_journal::message_bus::{Draft, IdempotencyKey, moment};
+use swb_proto::message::Moment;
 
 use super::draft;
-use super::item::Time;
 use super::scope::{ProjectPath, Scope};
 use crate::auth::Principal;
 use crate::failure::Failure;
@@ -25,7 +25,7 @@ pub(crate) struct Posted<'a> {
     /// The message's id.
     msg_id: &'a str,
     /// When it was posted.
-    timestamp: Time,
+    timestamp: Moment<'a>,
 }
 
 /// `POST /api/v1/messages`.
@@ -64,6 +64,7 @@ async fn post(
         draft.idempotency_key = Some(key);
     }
     let appended = app.buses.append(scope, draft, principal).await?;
-    let body = json::line(&Posted { msg_id: appended.id.as_str(), timestamp: Time(appended.timestamp) });
+    let body =
+        json::line(&Posted { msg_id: appended.id.as_str(), timestamp: moment(appended.timestamp.as_ref()) });
     Ok((StatusCode::CREATED, [(header::CONTENT_TYPE, json::CONTENT_TYPE)], body).into_response())
 }

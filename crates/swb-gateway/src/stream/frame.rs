@@ -4,9 +4,9 @@ use std::hash::{BuildHasher, RandomState};
 
 use bytes::Bytes;
 use swb_journal::message_bus::{FollowEvent, Message};
+use swb_proto::message::EventItem;
 
 use crate::json;
-use crate::messages::EventItem;
 
 /// Sent when nothing else was for a while.
 pub(super) const HEARTBEAT: Bytes = Bytes::from_static(b"event: heartbeat\ndata: {}\n\n");

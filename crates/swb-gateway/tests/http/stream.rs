@@ -118,6 +118,23 @@ fn phantom_records_come_once_without_an_id_and_read_the_same_each_time() {
 }
 
 #[test]
+fn a_body_that_was_cut_is_marked_in_lists_and_streams() {
+    let house = House::new();
+    house.say("one\ntwo\nthree");
+    house.say("whole");
+    let file = house.options.root.join("p/PROJECT-MESSAGE-BUS.md");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("two\nthree\n", "")).unwrap();
+    let mut listed = house.get("/api/projects/p/messages").json()["messages"].take();
+    let mut events = house.stream("", &[]);
+    for (body, cut) in [("one", json!(true)), ("whole", json!(null))] {
+        let (listed, event) = (listed.as_array_mut().unwrap().remove(0), events.message().json());
+        assert_eq!((&listed["body"], &listed["body_cut"]), (&json!(body), &cut));
+        assert_eq!((&event["body"], &event["body_cut"]), (&json!(body), &cut));
+    }
+}
+
+#[test]
 fn what_cannot_be_read_is_said_and_not_left_silent() {
     let house = House::new();
     std::fs::create_dir_all(house.options.root.join("p")).unwrap();

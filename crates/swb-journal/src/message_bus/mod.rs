@@ -13,7 +13,7 @@
 //!                     └──────────► tail ─► follow ◄── watch (file-change notification)
 //! ```
 //!
-//! - `record`, `timestamp`, `message_id`, `idempotency`: the words.
+//! - `record`, `timestamp`, `message_id`, `idempotency`: the words; `wire`: how they look outside.
 //! - `header`, `body`, `legacy`, `parse`: bytes to records and back. They do no I/O.
 //! - `layout`, `place`, `lock`, `segment`: files: where they are, opening without following links, locking, streaming,
 //!   archives in order.
@@ -59,6 +59,7 @@ mod tail;
 mod timestamp;
 mod view;
 mod watch;
+mod wire;
 mod writer;
 
 use std::path::Path;
@@ -76,6 +77,7 @@ pub use read::{ReadError, ReadErrorKind};
 pub use record::{BodyState, Draft, Link, Message, Parent, REPLY_TO, RESERVED_META_PREFIX, Record};
 pub use tail::{FollowEvent, FollowFrom, Polled};
 pub use timestamp::{Civil, Timestamp};
+pub use wire::moment;
 
 /// One bus, opened: append to it, read it, follow it. Cheap to make; share it between threads by reference.
 #[derive(Debug)]

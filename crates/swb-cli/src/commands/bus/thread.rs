@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use clap::Args;
+use serde::Serialize;
 use swb_journal::message_bus::Message;
+use swb_proto::message::MessageItem;
 
 use super::read::failed;
 use super::{PlaceArgs, place, show};
@@ -71,11 +73,17 @@ fn root_of<'a>(id: &'a str, by_id: &HashMap<&str, &'a Message>) -> &'a str {
     at
 }
 
+/// A message and its place in the tree.
+#[derive(Serialize)]
+struct Placed<'a> {
+    #[serde(flatten)]
+    message: MessageItem<'a>,
+    depth: usize,
+}
+
 fn print(message: &Message, depth: usize, asked: bool, io: &Io) -> Result<(), Failure> {
     if io.json {
-        let mut object = show::to_json(message);
-        object["depth"] = depth.into();
-        return io.line(object);
+        return io.json_line(&Placed { message: message.into(), depth });
     }
     let indent = "  ".repeat(depth);
     let style = show::style_of(&message.kind);
