@@ -13,6 +13,7 @@ use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
 use crate::cell::{self, Walls};
+use crate::guard;
 use crate::host::{self, Control, Options};
 use crate::output::Limits;
 
@@ -20,6 +21,8 @@ use crate::output::Limits;
 pub(crate) const HOST: &str = "host";
 pub(crate) const CELL: &str = "cell";
 pub(crate) const CELL_INIT: &str = "cell-init";
+/// Stands between a command and whoever started it.
+pub(crate) const GUARD: &str = "guard";
 /// Becomes a command that dies with its parent.
 pub(crate) const LEASH: &str = "leash";
 /// Tries out a cell.
@@ -51,6 +54,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
             read(walls).and_then(|walls: Walls| cell::enter(&walls, command))
         }
         (CELL_INIT, Some(place), Some(command)) => cell::init(place.as_ref(), command),
+        (GUARD, Some(starter), Some(command)) => guard::keep(starter, command),
         (LEASH, Some(parent), Some(command)) => put_on_leash(parent, command),
         _ => return None,
     };

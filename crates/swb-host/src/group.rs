@@ -10,7 +10,7 @@ use std::io;
 use std::process::ExitStatus;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 static LEADERS: LazyLock<Mutex<HashSet<Pid>>> = LazyLock::new(Mutex::default);
@@ -72,6 +72,18 @@ impl Group {
             // It may have ended by itself in this moment, which is as good.
             let _ = kill_process_group(number, Signal::KILL);
         }
+    }
+
+    /// Sends the leader a signal. Does nothing once it was reaped.
+    pub fn signal(&self, signal: Signal) {
+        if let Some(number) = self.number {
+            let _ = kill_process(number, signal);
+        }
+    }
+
+    /// Lets it go on without us.
+    pub fn release(mut self) {
+        self.forget();
     }
 
     fn forget(&mut self) {

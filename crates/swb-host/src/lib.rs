@@ -1,6 +1,7 @@
 //! Children: starting them, holding them, and ending everything they have started.
 //!
 //! * [`group`] – one child and its process group; dropping it ends the group.
+//! * [`guard`] – a command that does not outlive whoever started it, not even when that is killed.
 //! * [`descendants`] – whatever this process has brought into the world, also what left its group or its parent.
 //! * [`host`] – a process that owns one child and outlives whoever started it; [`wire`] is how one talks to it, [`client`]
 //!   the other end, `output` what is kept of what the child says.
@@ -16,6 +17,7 @@ pub mod client;
 pub mod descendants;
 pub mod entry;
 pub mod group;
+pub mod guard;
 pub mod host;
 pub mod lineage;
 mod output;
@@ -25,6 +27,7 @@ pub mod wire;
 pub use cell::Walls;
 pub use client::HostClient;
 pub use group::Group;
+pub use guard::Guarded;
 pub use host::Options;
 pub use output::Limits;
 

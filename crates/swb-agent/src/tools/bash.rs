@@ -1,21 +1,21 @@
-//! `bash`: a command line in a process group of its own.
+//! `bash`: a command line with everything it starts.
 //!
-//! Both streams go through one pipe, so that they stay in order, and are shown while they come. The group is killed when
-//! the time is up or the call is aborted; what a finished command left running in the background goes on until the agent
-//! ends. The folder a command ends in is the folder the next one begins in, which is why there is only one at a time.
+//! Both streams go through one pipe, so that they stay in order, and are shown while they come. A guard stands between
+//! the agent and the command: the whole tree ends when the time is up, the call is aborted, or the agent is killed; what
+//! a finished command left running in the background goes on until the agent ends. The folder a command ends in is the folder the next one begins in, which is why there is only one at a time.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
-use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use swb_host::{Group, descendants};
+use swb_host::guard::End;
+use swb_host::{Guarded, descendants};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
-use tokio::process::Command;
 use tokio::sync::Mutex;
 
 use super::limits::CAPTURED_BYTES;
@@ -87,31 +87,28 @@ async fn run(call: Call) -> Result<String, ToolError> {
     let bash = PathBuf::from("bash");
     let left_in = tempfile::NamedTempFile::new().map_err(ToolError::io(&bash))?;
     let (reader, writer) = std::io::pipe().map_err(ToolError::io(&bash))?;
-    let mut group = {
-        let mut bash_command = Command::new(&bash);
-        bash_command
-            .args(["-c", SCRIPT, "bash", &command])
-            .current_dir(call.place.folder())
-            .env("SWB_PLACE", left_in.path())
-            .stdin(Stdio::null())
-            .stdout(writer.try_clone().map_err(ToolError::io(&bash))?)
-            .stderr(writer);
-        // Our copies of the pipe's end go with the command; it ends when the last process has closed it.
-        Group::spawn(&mut bash_command).map_err(ToolError::io(&bash))?
-    };
+    let arguments = ["-c", SCRIPT, "bash", &command].map(OsStr::new);
+    let started = Guarded::spawn(bash.as_os_str(), &arguments, |guard| {
+        guard.current_dir(call.place.folder()).env("SWB_PLACE", left_in.path()).stdout(writer);
+        Ok(())
+    });
+    // Our copy of the pipe's end is gone with it; it ends when the last process has closed it.
+    let mut guarded = started.map_err(ToolError::io(&bash))?;
     let mut output = Printed::new(reader, call.printer).map_err(ToolError::io(&bash))?;
     let finished = tokio::time::timeout(limit, async {
         tokio::select! {
-            status = group.wait() => status,
+            end = guarded.wait() => end,
             never = output.read_for_ever() => match never {},
         }
     })
     .await;
     let note = match finished {
-        Ok(status) => note_of(status.map_err(ToolError::io(&bash))?),
+        Ok(end) => {
+            guarded.release();
+            note_of(end)
+        }
         Err(_) => {
-            group.kill();
-            let _ = group.wait().await;
+            guarded.end().await;
             format!("[killed after {} seconds]", limit.as_secs())
         }
     };
@@ -125,12 +122,13 @@ async fn run(call: Call) -> Result<String, ToolError> {
     Ok(output.result(&note))
 }
 
-fn note_of(status: ExitStatus) -> String {
-    use std::os::unix::process::ExitStatusExt;
-    match (status.code(), status.signal()) {
-        (Some(0), _) => String::new(),
-        (Some(code), _) => format!("[exit code {code}]"),
-        (None, signal) => format!("[ended by signal {}]", signal.unwrap_or(0)),
+fn note_of(end: End) -> String {
+    match end {
+        End::Exit(0) => String::new(),
+        End::Exit(code) => format!("[exit code {code}]"),
+        End::Signal(signal) => format!("[ended by signal {signal}]"),
+        End::NotStarted(why) => format!("[it could not be started: {why}]"),
+        End::Unknown => "[how it ended is not known: the process that watched over it was killed]".to_owned(),
     }
 }
 

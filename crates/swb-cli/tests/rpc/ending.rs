@@ -203,7 +203,9 @@ fn nothing_a_tool_prints_can_reach_the_protocol() {
     let world = world();
     let mut child = Child::start(&world, &["--tool-mode", "full"]);
     // The agent's own descriptor 1, as any library in it would use it.
-    let frames = child.turn("p", &bash("echo stray > /proc/$PPID/fd/1; cat < /proc/$PPID/fd/0; echo done"));
+    let agent = "agent=$(cut -d' ' -f4 /proc/$PPID/stat)";
+    let stray = "echo stray > /proc/$agent/fd/1; cat < /proc/$agent/fd/0; echo done";
+    let frames = child.turn("p", &bash(&format!("{agent}; {stray}")));
     assert_eq!(crate::child::results(&frames), ["done\n"]);
     child.send(json!({ "type": "shutdown" }));
     assert_eq!(child.exit_code(), Some(0));

@@ -11,6 +11,7 @@ mod commands;
 mod compaction;
 mod ending;
 mod framing;
+mod guarding;
 mod sessions;
 mod subagents;
 mod tools;

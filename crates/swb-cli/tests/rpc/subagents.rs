@@ -267,7 +267,8 @@ fn a_subagent_that_dies_or_fails_is_a_result_the_model_can_read() {
     let mut child = Child::start(&world, &["--tool-mode", "full"]);
     let frames = child.turn("p", "!subagent !say half // !fail no more");
     assert!(results(&frames)[0].contains("has failed: no more\nIt had said:\nhalf"), "{frames:?}");
-    let frames = child.turn("q", "!subagent !tool bash {\"command\":\"kill -9 $PPID\"}");
+    let frames =
+        child.turn("q", "!subagent !tool bash {\"command\":\"kill -9 $(cut -d' ' -f4 /proc/$PPID/stat)\"}");
     assert!(results(&frames)[0].contains("signal 9"), "{frames:?}");
     let frames = child.turn("r", &call("subagent", json!({ "task": "!stall", "timeout": 1 })));
     assert!(results(&frames)[0].contains("not done after 1 seconds"), "{frames:?}");
