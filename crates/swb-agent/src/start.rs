@@ -18,7 +18,8 @@ use crate::cancel::Cancel;
 use crate::gate::ask::Asks;
 use crate::gate::{Gate, Mode};
 use crate::history::{OpenError, Sessions, WriteError};
-use crate::model::catalogue;
+use crate::model::catalogue::{self, Catalogue};
+use crate::model::settings::Settings;
 use crate::rpc::{Agent, Why};
 use crate::stdio::input::Input;
 use crate::stdio::output::Output;
@@ -65,6 +66,8 @@ pub struct Options {
     pub asks: bool,
     /// How long an ask waits for its answer.
     pub ask_patience: Duration,
+    /// Providers, prices and patience.
+    pub models: Settings,
 }
 
 /// Why an agent did not start.
@@ -143,7 +146,9 @@ async fn serve(options: Options, mut input: Input, output: Output) -> Result<(),
         limits: Limits::default(),
     }));
     let toolbox = Arc::new(Toolbox::new(place, gate, asks, subagents));
-    let mut agent = Agent::new(output.clone(), sessions, Arc::new(Mutex::new(history)), toolbox, system);
+    let models = Arc::new(Catalogue::new(options.models, &|name| std::env::var(name).ok()));
+    let mut agent =
+        Agent::new(output.clone(), sessions, Arc::new(Mutex::new(history)), toolbox, models, system);
     agent.allow_auto_turns(options.auto_turns);
 
     let heard = Arc::new(AtomicBool::new(false));

@@ -95,7 +95,7 @@ impl Io {
 pub(crate) fn layers(paths: &Paths, set: &[String]) -> Result<Layers, Failure> {
     let mut layers = Layers::default().file(&paths.config_file())?;
     if let Some(project) = project_file() {
-        layers = layers.file(&project)?;
+        layers = layers.project_file(&project)?;
     }
     let variables = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));

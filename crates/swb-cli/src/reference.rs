@@ -42,8 +42,11 @@ pub fn config_schema() -> String {
     pretty(&schemars::schema_for!(Config).to_value())
 }
 
+/// The same text whatever order the value has, which depends on who else uses the JSON library.
 fn pretty(value: &Value) -> String {
-    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+    let mut value = value.clone();
+    value.sort_all_objects();
+    let mut text = serde_json::to_string_pretty(&value).unwrap_or_default();
     text.push('\n');
     text
 }

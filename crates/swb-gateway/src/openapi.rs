@@ -13,7 +13,10 @@ use crate::routes::{Health, Version};
 
 /// The document, as it is committed.
 pub fn text() -> String {
-    let mut text = serde_json::to_string_pretty(&document()).unwrap_or_default();
+    let mut document = document();
+    // The same text whatever order the value has, which depends on who else uses the JSON library.
+    document.sort_all_objects();
+    let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
     text.push('\n');
     text
 }

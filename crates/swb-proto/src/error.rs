@@ -4,9 +4,11 @@
 //! ([`ErrorCode`]), whether a retry makes sense, and a finer reason in `details.reason`. Nothing else maps one to the
 //! other. `docs/errors.md` is printed from [`TABLE`] and compared in the tests.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// The line is not JSON.
 pub const ERR_PARSE: i32 = -32700;
@@ -138,7 +140,7 @@ pub struct BusError {
     pub message: String,
     /// What a program may want to know: `reason` and fields that go with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data: Option<Map<String, Value>>,
+    pub data: Option<BTreeMap<String, Value>>,
 }
 
 impl BusError {
@@ -182,14 +184,14 @@ pub struct ErrorEnvelope {
     pub retryable: bool,
     /// `reason`, and fields that go with it.
     #[serde(default)]
-    pub details: Option<Map<String, Value>>,
+    pub details: Option<BTreeMap<String, Value>>,
 }
 
 impl From<BusError> for ErrorEnvelope {
     fn from(error: BusError) -> Self {
         let row = row(error.code);
         let mut details = error.data.unwrap_or_default();
-        details.entry("reason").or_insert_with(|| row.reason.into());
+        details.entry("reason".to_owned()).or_insert_with(|| row.reason.into());
         ErrorEnvelope {
             code: row.name,
             message: error.message,

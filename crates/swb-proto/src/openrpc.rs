@@ -1,5 +1,7 @@
 //! The OpenRPC document of the control socket, printed from the table of methods.
 
+use std::collections::BTreeMap;
+
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
@@ -18,6 +20,8 @@ pub fn document() -> DiscoverResponse {
             let required: Vec<Value> =
                 params.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
             let properties = params.get_mut("properties").map(Value::take).map(object).unwrap_or_default();
+            // By name, whatever order the JSON library keeps them in.
+            let properties = BTreeMap::from_iter(properties);
             MethodObject {
                 name: dotted(spec.name),
                 summary: spec.summary.to_owned(),

@@ -67,6 +67,7 @@ pub(crate) async fn summarise(
         system: SYSTEM.into(),
         task: Task::Summarise,
         thinking: Thinking::Off,
+        tools: Vec::new(),
     };
     let mut usage = TurnUsage::default();
     let notes = tokio::time::timeout(PATIENCE, notes(model.as_ref(), prompt, room, &mut usage)).await;

@@ -14,6 +14,7 @@ mod lock;
 mod record;
 mod store;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use swb_proto::agent::{Block, Message, TurnUsage};
@@ -46,6 +47,8 @@ pub(crate) struct History {
     /// A turn has begun and not ended; after a crash also one that never will.
     in_turn: bool,
     totals: TurnUsage,
+    /// The same, by the model that used it.
+    by_model: BTreeMap<String, TurnUsage>,
     gauge: Gauge,
     /// How often messages were replaced by a summary.
     compactions: u64,
@@ -62,6 +65,11 @@ impl History {
     /// What all turns have used.
     pub(crate) fn totals(&self) -> &TurnUsage {
         &self.totals
+    }
+
+    /// What each model has used.
+    pub(crate) fn used_by_model(&self) -> &BTreeMap<String, TurnUsage> {
+        &self.by_model
     }
 
     /// About how many tokens the model would be given now.
@@ -181,6 +189,8 @@ impl History {
             Record::Model { model } => self.model = model,
             Record::Usage { usage, aside } => {
                 self.totals.add(&usage);
+                let model = usage.model.as_ref().unwrap_or(&self.model).clone();
+                self.by_model.entry(model).or_default().add(&usage);
                 if !aside {
                     self.gauge.counted(&usage);
                 }

@@ -1,5 +1,6 @@
 //! The folder of sessions: making one, finding one, opening one.
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -120,6 +121,7 @@ impl Sessions {
             turns: 0,
             in_turn: false,
             totals: TurnUsage::default(),
+            by_model: BTreeMap::new(),
             gauge: Gauge::default(),
             compactions: 0,
             files: self.files(&id),
@@ -203,6 +205,7 @@ fn load(id: String, bytes: &[u8], files: Arc<FileStore>, file: HistoryFile) -> R
         turns: 0,
         in_turn: false,
         totals: TurnUsage::default(),
+        by_model: BTreeMap::new(),
         gauge: Gauge::default(),
         compactions: 0,
         files,

@@ -2,18 +2,27 @@
 //!
 //! A [`Model`] turns a [`Prompt`] into a stream of [`Delta`]s. The stream is pulled, so a parent that does not read slows
 //! the model down, and dropping it ends the call. It is whole only if it ends with [`Delta::Stop`]: one that just stops
-//! was cut off. `catalogue` knows the names, `demo` needs neither key nor network.
+//! was cut off. `catalogue` knows the names, `demo` needs neither key nor network, `remote` calls a [`provider`].
 
 pub(crate) mod catalogue;
 pub(crate) mod demo;
+mod error;
 mod files;
+mod known;
+mod price;
+pub mod provider;
+pub(crate) mod remote;
+pub mod settings;
 
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::stream::BoxStream;
-use swb_proto::agent::{Message, TurnUsage};
+use serde_json::Value;
+use swb_proto::agent::{AddedEvent, Message, TurnUsage};
 
+pub use error::{ModelError, Unusable};
 pub use files::{FileBody, Files, Inputs};
 
 /// What a model is asked.
@@ -29,6 +38,34 @@ pub struct Prompt {
     pub task: Task,
     /// How much to think.
     pub thinking: Thinking,
+    /// What the model may call.
+    pub tools: Vec<ToolSpec>,
+}
+
+/// A tool as a model knows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSpec {
+    /// What it is called by.
+    pub name: String,
+    /// When to use it.
+    pub description: String,
+    /// Its arguments, as JSON Schema.
+    pub input_schema: Value,
+}
+
+impl ToolSpec {
+    /// The tools as `tools_list` shows them.
+    pub(crate) fn list(described: &Value) -> Vec<ToolSpec> {
+        let text = |tool: &Value, key: &str| tool[key].as_str().unwrap_or_default().to_owned();
+        let described = described.as_array().into_iter().flatten();
+        described
+            .map(|tool| ToolSpec {
+                name: text(tool, "name"),
+                description: text(tool, "description"),
+                input_schema: tool["input_schema"].clone(),
+            })
+            .collect()
+    }
 }
 
 /// What is wanted of a model.
@@ -79,6 +116,8 @@ impl Thinking {
 pub enum Delta {
     /// Text.
     Text(String),
+    /// A thought of its own begins. Not needed if there is only one.
+    ThoughtStart,
     /// Thinking.
     Thinking(String),
     /// The provider's seal on the thinking so far.
@@ -99,38 +138,36 @@ pub enum Delta {
     },
     /// What this call of the model has used, as far as it is known; each report replaces the one before.
     Usage(TurnUsage),
+    /// Nothing was said so far, and it is tried again after a while.
+    Retry(Retry),
     /// The answer is whole.
     Stop,
 }
 
-/// Why there is no answer, or only a part of one.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ModelError {
-    /// No such model, or no way to reach it.
-    #[error("model `{name}` cannot be used here; `get_available_models` lists those that can")]
-    Unusable {
-        /// The name.
-        name: String,
-    },
-    /// The stream ended in the middle.
-    #[error("the model's answer was cut off")]
-    CutOff,
-    /// Nothing was said.
-    #[error("model returned an empty response")]
-    Empty,
-    /// The conversation does not fit into the model's context; a shorter one may.
-    #[error("the conversation is too long for the model: {message}")]
-    TooLong {
-        /// The model's words.
-        message: String,
-    },
-    /// The model said that it failed.
-    #[error("{message}")]
-    Failed {
-        /// Its words.
-        message: String,
-    },
+/// An attempt that failed, and the wait before the next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Retry {
+    /// How many attempts have failed.
+    pub attempt: u32,
+    /// How many further ones are made at most.
+    pub retries: u32,
+    /// How long until the next.
+    pub wait: Duration,
+    /// Why it failed.
+    pub reason: String,
+}
+
+impl Retry {
+    /// What the parent sees of it.
+    pub(crate) fn event(&self) -> AddedEvent {
+        let wait_ms = u64::try_from(self.wait.as_millis()).unwrap_or(u64::MAX);
+        AddedEvent::ModelRetry {
+            attempt: self.attempt,
+            retries: self.retries,
+            wait_ms,
+            reason: self.reason.clone(),
+        }
+    }
 }
 
 /// The pieces of one answer.

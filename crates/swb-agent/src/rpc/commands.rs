@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex};
 use swb_proto::agent::{AddedCommand, Attachment, Command, Message, Request};
 
 use super::reply::{
-    Cleared, Messages, ModeSet, ModelSet, Models, Nothing, Outcome, Queued, QueuedItem, Session, State,
-    Stats, ThinkingSet, Tools,
+    Cleared, Messages, ModeSet, ModelSet, Nothing, Outcome, Queued, QueuedItem, Session, State, Stats,
+    ThinkingSet, Tools,
 };
 use super::{Agent, Gone};
 use crate::gate::Mode;
 use crate::gate::ask::Answer;
-use crate::model::{Thinking, catalogue};
+use crate::model::Thinking;
 use crate::turn::locked;
 use crate::turn::queue::{STEER, Waiting};
 
@@ -50,8 +50,8 @@ impl Agent {
             }
             Command::SetModel { id, model } => self.set_model(id, model).await,
             Command::GetAvailableModels { id } => {
-                let body = Models { models: catalogue::entries(), ok: true };
-                self.respond(&id, "get_available_models", &body).await
+                self.list_models(id);
+                Ok(())
             }
             Command::Abort { id } => self.abort(id).await,
             Command::GetSessionStats { id } => {
@@ -157,8 +157,8 @@ impl Agent {
     }
 
     async fn set_model(&mut self, id: String, model: String) -> Result<(), Gone> {
-        let set = match catalogue::find(&model) {
-            Ok(_) => locked(&self.history).set_model(&model).map_err(|error| error.to_string()),
+        let set = match self.models.check(&model).await {
+            Ok(()) => locked(&self.history).set_model(&model).map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };
         match set {
@@ -174,8 +174,8 @@ impl Agent {
             cache_creation_input_tokens: totals.cache_creation_input_tokens,
             cache_read_input_tokens: totals.cache_read_input_tokens,
             context_tokens: history.context_tokens(),
-            context_window: catalogue::context_window(&history.model),
-            cost: catalogue::cost(&history.model),
+            context_window: self.models.context_window(&history.model),
+            cost: self.models.cost(history.used_by_model()),
             input_tokens: totals.input_tokens,
             message_count: history.messages().len(),
             model: history.model.clone(),
@@ -190,7 +190,7 @@ impl Agent {
         State {
             compacting: self.compaction.is_some(),
             context_tokens: history.context_tokens(),
-            context_window: catalogue::context_window(&history.model),
+            context_window: self.models.context_window(&history.model),
             message_count: history.messages().len(),
             model: history.model.clone(),
             ok: true,

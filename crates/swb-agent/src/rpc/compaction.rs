@@ -10,8 +10,8 @@ use super::reply::{Compacted, Outcome};
 use super::{Agent, Gone};
 use crate::cancel::Cancel;
 use crate::compaction::{self, Summary};
-use crate::model::{ModelError, catalogue};
-use crate::turn::locked;
+use crate::model::ModelError;
+use crate::turn::{announced, locked};
 
 const BUSY: &str = "a compaction is under way; abort first";
 const EMPTY: &str = "there is nothing to compact";
@@ -40,13 +40,14 @@ impl Agent {
         if messages.is_empty() {
             return self.fail(Some(id), EMPTY).await;
         }
-        let model = match catalogue::find(&name) {
+        let model = match self.models.find(&name) {
             Ok(model) => model,
             Err(error) => return self.fail(Some(id), error.to_string()).await,
         };
-        let context_window = catalogue::context_window(&name);
+        let context_window = self.models.context_window(&name);
         let cancel = Cancel::new();
         let cancelled = cancel.clone();
+        let model = announced(model, self.output.clone());
         let work = async move {
             let summary = tokio::select! {
                 biased;

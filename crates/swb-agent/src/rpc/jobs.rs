@@ -6,11 +6,12 @@ use swb_proto::agent::{Attachment, Event, TurnUsage};
 use tokio::task::{JoinError, JoinHandle};
 
 use super::compaction::Written;
-use super::reply::Outcome as OutcomeBody;
+use super::reply::{Models, Outcome as OutcomeBody};
 use super::{Agent, Gone};
 use crate::cancel::Cancel;
 use crate::history::TurnOutcome;
-use crate::model::{ModelError, catalogue};
+use crate::model::ModelError;
+use crate::model::catalogue::Entry;
 use crate::tools::{Printer, Ran};
 use crate::turn::queue::Waiting;
 use crate::turn::{Ended, Outcome, Said, Turn, locked};
@@ -70,7 +71,7 @@ impl Agent {
     ) -> Result<(), Gone> {
         let Waiting { id, command, message } = waiting;
         let name = locked(&self.history).model.clone();
-        let model = match catalogue::find(&name) {
+        let model = match self.models.find(&name) {
             Ok(model) => model,
             Err(error) => {
                 // The words are kept, as with any other turn that fails.
@@ -85,11 +86,15 @@ impl Agent {
                 return self.turn_answered(&id, command, ended).await;
             }
         };
+        let context_window = self.models.context_window(&name);
+        // How much fits into it is asked meanwhile, should nobody know.
+        let models = Arc::clone(&self.models);
+        tokio::spawn(async move { models.learn(&name).await });
         let cancel = Cancel::new();
         let turn = Turn {
             history: Arc::clone(&self.history),
             model,
-            context_window: catalogue::context_window(&name),
+            context_window,
             system: Arc::clone(&self.system),
             thinking: self.thinking,
             toolbox: Arc::clone(&self.toolbox),
@@ -128,6 +133,20 @@ impl Agent {
         };
         self.output.send(&Event::AgentEnd { usage: ended.usage }).await?;
         self.respond(id, command, &body).await
+    }
+
+    /// Asks who is there. Providers answer in their own time, so it is done beside everything else.
+    pub(super) fn list_models(&mut self, id: String) {
+        let models = Arc::clone(&self.models);
+        self.listings.spawn(async move { (id, models.entries().await) });
+    }
+
+    pub(super) async fn listed(&self, listed: Result<(String, Vec<Entry>), JoinError>) -> Result<(), Gone> {
+        match listed {
+            Ok((id, models)) => self.respond(&id, "get_available_models", &Models { models, ok: true }).await,
+            // Only the end of the process ends such a task early.
+            Err(_) => Ok(()),
+        }
     }
 
     /// Runs one tool without a model.

@@ -31,6 +31,7 @@ use tokio::time::Instant;
 use crate::cancel::Cancel;
 use crate::history::Sessions;
 use crate::model::Thinking;
+use crate::model::catalogue::{Catalogue, Entry};
 use crate::stdio::input::{Incoming, Input};
 use crate::stdio::output::{Gone, Output};
 use crate::tools::{Ran, Toolbox};
@@ -62,6 +63,7 @@ pub(crate) struct Agent {
     pub(crate) sessions: Sessions,
     pub(crate) history: SharedHistory,
     pub(crate) toolbox: Arc<Toolbox>,
+    pub(crate) models: Arc<Catalogue>,
     pub(crate) system: Arc<str>,
     pub(crate) thinking: Thinking,
     queue: Queue,
@@ -70,6 +72,8 @@ pub(crate) struct Agent {
     /// Single tool calls, with the ids they are answered to.
     calls: JoinSet<(String, Ran)>,
     calls_cancel: Cancel,
+    /// Lists of models that are being asked for, with the ids they are answered to.
+    listings: JoinSet<(String, Vec<Entry>)>,
     /// Aborts that wait for what they ended.
     aborts: Vec<String>,
     /// What an abort took out of the queue.
@@ -85,6 +89,7 @@ impl Agent {
         sessions: Sessions,
         history: SharedHistory,
         toolbox: Arc<Toolbox>,
+        models: Arc<Catalogue>,
         system: Arc<str>,
     ) -> Self {
         toolbox.subagents.settle_in(Arc::clone(&history));
@@ -93,6 +98,7 @@ impl Agent {
             sessions,
             history,
             toolbox,
+            models,
             system,
             thinking: Thinking::default(),
             queue: Queue::default(),
@@ -100,6 +106,7 @@ impl Agent {
             compaction: None,
             calls: JoinSet::new(),
             calls_cancel: Cancel::new(),
+            listings: JoinSet::new(),
             aborts: Vec::new(),
             dropped: Vec::new(),
             autos: Autos::default(),
@@ -122,7 +129,7 @@ impl Agent {
         let toolbox = Arc::clone(&self.toolbox);
         let mut open = true;
         loop {
-            if self.deadline.is_some() && self.is_idle() {
+            if self.deadline.is_some() && self.is_idle() && self.listings.is_empty() {
                 return Ok(Why::Shutdown);
             }
             let deadline = self.deadline;
@@ -134,6 +141,7 @@ impl Agent {
                 summary = finished(&mut self.compaction) => self.compaction_ended(summary).await?,
                 Some(ran) = self.calls.join_next() => self.call_ended(ran).await?,
                 () = toolbox.subagents.one_ended() => self.subagent_ended().await?,
+                Some(listed) = self.listings.join_next() => self.listed(listed).await?,
                 () = until(deadline) => {
                     self.deadline = Some(Instant::now() + SHUTDOWN_PATIENCE);
                     self.cancel_all();
@@ -157,11 +165,12 @@ impl Agent {
         self.dropped.extend(self.queue.clear());
         self.cancel_all();
         let ended = async {
-            while !self.is_idle() {
+            while !self.is_idle() || !self.listings.is_empty() {
                 let told = tokio::select! {
                     ended = finished(&mut self.turn) => self.turn_ended(ended).await,
                     summary = finished(&mut self.compaction) => self.compaction_ended(summary).await,
                     Some(ran) = self.calls.join_next() => self.call_ended(ran).await,
+                    Some(listed) = self.listings.join_next() => self.listed(listed).await,
                 };
                 // The work is what matters now, not who hears of it.
                 let _ = told;

@@ -19,6 +19,12 @@ enum Part {
     Call { id: String, name: String, input: String },
 }
 
+impl Part {
+    fn is_blank(&self) -> bool {
+        matches!(self, Part::Thinking { text, signature } if text.is_empty() && signature.is_empty())
+    }
+}
+
 /// A tool that the model wants to be run.
 #[derive(Debug)]
 pub(super) struct Wanted {
@@ -47,6 +53,10 @@ impl Answer {
                     _ => self.parts.push(Part::Text(delta.clone())),
                 }
                 Some(AssistantEvent::TextDelta { delta })
+            }
+            Delta::ThoughtStart => {
+                self.parts.push(Part::Thinking { text: String::new(), signature: String::new() });
+                None
             }
             Delta::Thinking(delta) => {
                 match self.parts.last_mut() {
@@ -77,14 +87,15 @@ impl Answer {
                 self.usage = Some(usage);
                 None
             }
-            Delta::Stop => None,
+            Delta::Retry(_) | Delta::Stop => None,
         }
     }
 
     /// The whole answer: what the history keeps, and the tools to run.
     pub(super) fn finish(self) -> (Vec<Block>, Vec<Wanted>) {
         let mut wanted = Vec::new();
-        let blocks = self.parts.into_iter().map(|part| match part {
+        let said = self.parts.into_iter().filter(|part| !part.is_blank());
+        let blocks = said.map(|part| match part {
             Part::Text(text) => Block::Text { text },
             Part::Thinking { text, signature } => Block::Thinking { thinking: text, signature },
             Part::Call { id, name, input } => {
@@ -133,6 +144,28 @@ mod tests {
         assert_eq!(blocks[0], Block::Text { text: "ab".into() });
         assert_eq!(wanted[0].input.as_ref().unwrap(), &json!({"path": "x"}));
         assert_eq!(wanted[1].input.as_ref().unwrap(), &json!({}));
+    }
+
+    #[test]
+    fn thoughts_keep_their_own_seals() {
+        let mut answer = Answer::default();
+        let seal = |text: &str| Delta::Signature(text.into());
+        for delta in [
+            Delta::ThoughtStart,
+            Delta::Thinking("a".into()),
+            seal("1"),
+            seal("2"),
+            Delta::ThoughtStart,
+            seal("3"),
+            Delta::ThoughtStart,
+        ] {
+            answer.take(delta);
+        }
+        let thought = |thinking: &str, signature: &str| Block::Thinking {
+            thinking: thinking.into(),
+            signature: signature.into(),
+        };
+        assert_eq!(answer.finish().0, [thought("a", "12"), thought("", "3")]);
     }
 
     #[test]

@@ -4,24 +4,27 @@
 //! before each call of the model. However it ends (done, cancelled, failed) the history has an answer for each call, and
 //! the loop that started it says so to the parent.
 
+mod announced;
 mod answer;
 mod attach;
 pub(crate) mod queue;
 mod room;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use swb_proto::agent::{AssistantEvent, Attachment, Block, Event, Message, TurnUsage};
 
 use crate::attachments::AttachmentError;
 use crate::cancel::Cancel;
 use crate::history::{History, TurnOutcome, WriteError};
-use crate::model::{Delta, Model, ModelError, Prompt, Task, Thinking};
+use crate::model::{Delta, Model, ModelError, Prompt, Task, Thinking, ToolSpec};
 use crate::stdio::output::{Gone, Output};
 use crate::tools::{Printer, Ran, Toolbox, limits};
+pub(crate) use announced::announced;
 use answer::{Answer, Wanted};
 use queue::Queue;
 use room::Need;
@@ -163,7 +166,7 @@ impl Turn {
                 continue;
             }
             locked(&self.history).push(message)?;
-            let body = Map::from_iter([("ok".to_owned(), Value::Bool(true))]);
+            let body = BTreeMap::from_iter([("ok".to_owned(), Value::Bool(true))]);
             let said = Event::Response { id: waiting.id, command: waiting.command.to_owned(), body };
             self.output.send(&said).await?;
         }
@@ -199,7 +202,8 @@ impl Turn {
         }
         if result.is_ok() && !self.cancel.is_cancelled() {
             let (blocks, wanted) = answer.finish();
-            if blocks.is_empty() {
+            // Thoughts alone are no answer.
+            if blocks.iter().all(|block| matches!(block, Block::Thinking { .. })) {
                 return Err(ModelError::Empty.into());
             }
             locked(&self.history).push(Message::assistant(blocks))?;
@@ -231,6 +235,7 @@ impl Turn {
             system: Arc::clone(&self.system),
             task: Task::Answer,
             thinking: self.thinking,
+            tools: ToolSpec::list(&self.toolbox.describe()),
         });
         for count in 1.. {
             let delta = tokio::select! {
@@ -240,6 +245,7 @@ impl Turn {
             };
             match delta.ok_or(ModelError::CutOff)?? {
                 Delta::Stop => return Ok(()),
+                Delta::Retry(retry) => self.output.send(&retry.event()).await?,
                 delta => {
                     if let Some(event) = answer.take(delta) {
                         self.show(event).await?;

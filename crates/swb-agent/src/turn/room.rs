@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use swb_proto::agent::{AddedEvent, Message, TurnUsage};
 
-use super::{Turn, TurnError, locked};
+use super::{Turn, TurnError, announced, locked};
 use crate::compaction::{self, estimate};
 
 /// So full the context may get, in percent.
@@ -77,10 +77,11 @@ impl Turn {
                 context_window: self.context_window,
             })
             .await?;
+        let model = announced(Arc::clone(&self.model), self.output.clone());
         let summary = tokio::select! {
             biased;
             () = self.cancel.cancelled() => None,
-            summary = compaction::summarise(Arc::clone(&self.model), &messages, self.context_window) => Some(summary),
+            summary = compaction::summarise(model, &messages, self.context_window) => Some(summary),
         };
         let (summary, error) = match summary {
             None => return self.compaction_cancelled().await,

@@ -9,6 +9,7 @@ pub(crate) mod doctor;
 pub(crate) mod down;
 pub(crate) mod events;
 pub(crate) mod man;
+pub(crate) mod models;
 pub(crate) mod projects;
 pub(crate) mod restart;
 pub(crate) mod rpc;

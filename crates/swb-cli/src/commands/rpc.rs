@@ -94,6 +94,7 @@ pub(crate) fn run(args: RpcArgs, set: &[String]) -> Result<u8, Failure> {
         },
         asks: args.asks,
         ask_patience: ASK_PATIENCE,
+        models: super::models::settings(&config),
     };
     swb_agent::run(options).map_err(|error| Failure::new("the agent did not start").because(error))?;
     Ok(exit_code::SUCCESS)

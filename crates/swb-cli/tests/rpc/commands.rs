@@ -40,7 +40,7 @@ fn answers_hold_what_the_contract_promises() {
     }
     let models = child.ask(json!({ "type": "get_available_models", "id": "3" }));
     assert_eq!(models["models"][0]["model_id"], "demo");
-    assert_eq!(keys(&models["models"][0]), ["context_window", "model_id", "model_name", "provider"]);
+    assert_eq!(keys(&models["models"][0]), ["context_window", "model_id", "model_name", "price", "provider"]);
     assert_eq!(
         child.messages(),
         [

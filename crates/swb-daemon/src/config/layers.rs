@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use super::Config;
+use super::{Config, key, models};
 
 /// Variables of the environment that are no settings.
 const NOT_SETTINGS: &[&str] = &["SWB_HOME", "SWB_MODEL"];
@@ -54,18 +54,37 @@ pub struct Setting {
     pub origin: Origin,
 }
 
-/// A key that means nothing.
+/// A key that is ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Warning {
     /// Its dotted key.
     pub key: String,
     /// Where it stands.
     pub origin: Origin,
+    /// Why it is ignored.
+    pub problem: Problem,
+}
+
+/// Why a key is ignored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Problem {
+    /// It means nothing.
+    Unknown,
+    /// A project's file has no right to say it.
+    NotForProjects,
 }
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown setting {} in {}; it is ignored", self.key, self.origin)
+        match self.problem {
+            Problem::Unknown => write!(f, "unknown setting {} in {}; it is ignored", self.key, self.origin),
+            Problem::NotForProjects => write!(
+                f,
+                "setting {} in {} is ignored: a project must not say where keys are sent; set it in your own file",
+                self.key, self.origin
+            ),
+        }
     }
 }
 
@@ -114,7 +133,7 @@ impl Default for Layers {
     fn default() -> Self {
         let built_in = Table::try_from(Config::default()).unwrap_or_default();
         let mut settings = BTreeMap::new();
-        flatten(&built_in, "", &mut |key, value| {
+        flatten(&built_in, &[], &mut |key, value| {
             settings.insert(key, (value.clone(), Origin::Default));
         });
         Layers { settings, warnings: Vec::new() }
@@ -123,7 +142,16 @@ impl Default for Layers {
 
 impl Layers {
     /// Adds a file. One that does not exist says nothing.
-    pub fn file(mut self, path: &Path) -> Result<Self, ConfigError> {
+    pub fn file(self, path: &Path) -> Result<Self, ConfigError> {
+        self.read(path, |_| true)
+    }
+
+    /// Adds a project's file. Whoever wrote it is not the one whose keys are used, so it cannot say where they go.
+    pub fn project_file(self, path: &Path) -> Result<Self, ConfigError> {
+        self.read(path, |key| !key.starts_with("providers."))
+    }
+
+    fn read(mut self, path: &Path, allowed: impl Fn(&str) -> bool) -> Result<Self, ConfigError> {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(self),
@@ -134,9 +162,14 @@ impl Layers {
             .map_err(|source| ConfigError::Syntax { path: path.to_owned(), source: Box::new(source) })?;
         let origin = Origin::File { path: path.to_owned() };
         let mut found = Vec::new();
-        flatten(&table, "", &mut |key, value| found.push((key, value.clone())));
+        flatten(&table, &[], &mut |key, value| found.push((key, value.clone())));
         for (key, value) in found {
-            self.set(key, value, origin.clone())?;
+            if allowed(&key) {
+                self.set(key, value, origin.clone())?;
+            } else {
+                let problem = Problem::NotForProjects;
+                self.warnings.push(Warning { key, origin: origin.clone(), problem });
+            }
         }
         Ok(self)
     }
@@ -150,7 +183,7 @@ impl Layers {
             match by_name.get(&name) {
                 Some(key) => self.set_text(key, &text, origin)?,
                 None if NOT_SETTINGS.contains(&name.as_str()) => {}
-                None => self.warnings.push(Warning { key: name, origin }),
+                None => self.warnings.push(Warning { key: name, origin, problem: Problem::Unknown }),
             }
         }
         Ok(self)
@@ -160,7 +193,7 @@ impl Layers {
     pub fn flags(mut self, flags: &[String]) -> Result<Self, ConfigError> {
         for flag in flags {
             let (key, text) = flag.split_once('=').ok_or_else(|| ConfigError::Flag(flag.clone()))?;
-            if !self.settings.contains_key(key) {
+            if self.known(key).is_none() {
                 let problem = "there is no such setting; `swb config` lists them".to_owned();
                 return Err(ConfigError::Value { key: key.to_owned(), origin: Origin::Flag, problem });
             }
@@ -173,7 +206,7 @@ impl Layers {
     pub fn finish(&self) -> Result<Config, ConfigError> {
         let mut table = Table::new();
         for (key, (value, _)) in &self.settings {
-            insert(&mut table, key, value.clone());
+            insert(&mut table, &key::split(key), value.clone());
         }
         let config = Config::deserialize(Value::Table(table)).map_err(|error| ConfigError::Value {
             key: "configuration".to_owned(),
@@ -181,8 +214,8 @@ impl Layers {
             problem: error.to_string(),
         })?;
         config.check().map_err(|(key, problem)| ConfigError::Value {
-            key: key.to_owned(),
-            origin: self.settings.get(key).map_or(Origin::Default, |(_, origin)| origin.clone()),
+            origin: self.settings.get(&key).map_or(Origin::Default, |(_, origin)| origin.clone()),
+            key,
             problem,
         })?;
         Ok(config)
@@ -204,23 +237,45 @@ impl Layers {
     }
 
     fn set(&mut self, key: String, value: Value, origin: Origin) -> Result<(), ConfigError> {
-        let Some((known, _)) = self.settings.get(&key) else {
-            self.warnings.push(Warning { key, origin });
+        let Some(known) = self.known(&key) else {
+            self.warnings.push(Warning { key, origin, problem: Problem::Unknown });
             return Ok(());
         };
-        let negative = value.as_integer().is_some_and(|number| number < 0);
+        let value = match value {
+            #[expect(clippy::cast_precision_loss, reason = "nobody asks a price of 2^52 dollars")]
+            Value::Integer(whole) if known.is_float() => Value::Float(whole as f64),
+            value => value,
+        };
+        let negative = value.as_integer().is_some_and(|number| number < 0)
+            || value.as_float().is_some_and(|number| number < 0.0 || !number.is_finite());
         if known.same_type(&value) && !negative {
             self.settings.insert(key, (value, origin));
             return Ok(());
         }
-        let expected = if known.is_integer() { "a whole number, not negative" } else { known.type_str() };
+        let expected = match known {
+            Value::Integer(_) => "a whole number, not negative",
+            Value::Float(_) => "a number, not negative",
+            ref other => other.type_str(),
+        };
         let problem = format!("expected {expected}, found {value}");
         Err(ConfigError::Value { key, origin, problem })
     }
 
+    /// A value of the type that the key has; `None` if there is no such key.
+    fn known(&self, key: &str) -> Option<Value> {
+        if let Some((value, _)) = self.settings.get(key) {
+            return Some(value.clone());
+        }
+        match key::split(key).as_slice() {
+            [table, _name, setting] => models::sample(table, setting),
+            _ => None,
+        }
+    }
+
     /// Sets a known key from text, read as the type that the key has.
     fn set_text(&mut self, key: &str, text: &str, origin: Origin) -> Result<(), ConfigError> {
-        let value = match self.settings.get(key).map(|(known, _)| known) {
+        let value = match self.known(key) {
+            Some(Value::Float(_)) => text.parse().map(Value::Float).ok(),
             Some(Value::Integer(_)) => text.parse().map(Value::Integer).ok(),
             Some(Value::Boolean(_)) => text.parse().map(Value::Boolean).ok(),
             _ => None,
@@ -234,23 +289,24 @@ fn env_name(key: &str) -> String {
 }
 
 /// Calls `each` for every value that is not a table, with its dotted key.
-fn flatten(table: &Table, prefix: &str, each: &mut impl FnMut(String, &Value)) {
+fn flatten(table: &Table, prefix: &[&str], each: &mut impl FnMut(String, &Value)) {
     for (name, value) in table {
-        let key = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+        let parts = [prefix, &[name.as_str()]].concat();
         match value {
-            Value::Table(inner) => flatten(inner, &key, each),
-            value => each(key, value),
+            Value::Table(inner) => flatten(inner, &parts, each),
+            value => each(key::join(&parts), value),
         }
     }
 }
 
-fn insert(table: &mut Table, key: &str, value: Value) {
-    match key.split_once('.') {
-        None => {
-            table.insert(key.to_owned(), value);
+fn insert(table: &mut Table, parts: &[String], value: Value) {
+    match parts {
+        [] => {}
+        [last] => {
+            table.insert(last.clone(), value);
         }
-        Some((first, rest)) => {
-            let inner = table.entry(first).or_insert_with(|| Value::Table(Table::new()));
+        [first, rest @ ..] => {
+            let inner = table.entry(first.clone()).or_insert_with(|| Value::Table(Table::new()));
             if let Value::Table(inner) = inner {
                 insert(inner, rest, value);
             }
@@ -334,6 +390,50 @@ mod tests {
         );
         assert!(Layers::default().flags(&["nonsense".to_owned()]).is_err());
         assert!(Layers::default().flags(&["no.such=1".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn entries_of_ones_own_are_read_and_what_they_cannot_have_is_reported() {
+        let layers = with_file(
+            "[providers.mine]\nbase_url = \"http://box/v1\"\nbase_ulr = \"x\"\n\
+             [models.\"mine/qwen2.5\"]\ncontext_window = 32768\ninput_price = 3\nprice = 1\n",
+        )
+        .unwrap();
+        let layers = layers.flags(&["models.\"mine/qwen2.5\".output_price=1.5".to_owned()]).unwrap();
+        let keys: Vec<_> = layers.warnings().iter().map(|warning| warning.key.as_str()).collect();
+        assert_eq!(keys, ["models.\"mine/qwen2.5\".price", "providers.mine.base_ulr"]);
+        let config = layers.finish().unwrap();
+        assert_eq!(config.providers["mine"].base_url.as_deref(), Some("http://box/v1"));
+        let model = &config.models["mine/qwen2.5"];
+        assert_eq!(
+            (model.context_window, model.input_price, model.output_price),
+            (Some(32768), Some(3.0), Some(1.5))
+        );
+        for (text, part) in [
+            ("[models.m]\ninput_price = -1", "not negative"),
+            ("[models.m]\ninput_price = nan", "not negative"),
+            ("[models.m]\nimages = 1", "boolean"),
+            ("[providers.p]\ndialect = \"french\"", "gemini"),
+            ("[providers.p]\nbase_url = \"box\"", "http://"),
+            ("[providers.p]\nkey_env = \"sk-123-456\"", "not a key"),
+        ] {
+            let error = with_file(text).and_then(|layers| layers.finish()).unwrap_err().to_string();
+            assert!(error.contains(part) && !error.contains("sk-123"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_project_cannot_say_where_keys_are_sent() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.toml");
+        std::fs::write(&path, "[providers.anthropic]\nbase_url = \"http://evil/v1\"\n[log]\nkeep = 3\n")
+            .unwrap();
+        let layers = Layers::default().project_file(&path).unwrap();
+        let config = layers.finish().unwrap();
+        assert!(config.providers.is_empty());
+        assert_eq!(config.log.keep, 3);
+        assert_eq!(layers.warnings()[0].problem, Problem::NotForProjects);
+        assert!(layers.warnings()[0].to_string().contains("providers.anthropic.base_url"));
     }
 
     proptest::proptest! {

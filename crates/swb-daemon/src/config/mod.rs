@@ -2,17 +2,22 @@
 //!
 //! Every key is known from the built-in values; a key that is not is reported with its path and the place it stands in,
 //! and otherwise ignored, so that a file written for a newer version still works. A value of the wrong type is an error.
-//! The daemon serves all projects and therefore reads no project file.
+//! The daemon serves all projects and therefore reads no project file. A project's file cannot say where keys are sent.
 
+mod key;
 mod layers;
+mod models;
+
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use layers::{ConfigError, Layers, Origin, Setting, Warning};
+pub use layers::{ConfigError, Layers, Origin, Problem, Setting, Warning};
+pub use models::{ModelConfig, ModelEntry, ProviderConfig};
 
 /// All settings.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Config {
     /// The bus and its socket.
@@ -29,6 +34,12 @@ pub struct Config {
     pub http: HttpConfig,
     /// The commands.
     pub cli: CliConfig,
+    /// How models are called.
+    pub model: ModelConfig,
+    /// Models by `provider/model`: what they can do and cost.
+    pub models: BTreeMap<String, ModelEntry>,
+    /// Providers of models by name. Not read from a project's file.
+    pub providers: BTreeMap<String, ProviderConfig>,
 }
 
 /// The bus and its socket.
@@ -167,7 +178,15 @@ impl Default for CliConfig {
 
 impl Config {
     /// Values that have the right type and still make no sense.
-    fn check(&self) -> Result<(), (&'static str, String)> {
+    fn check(&self) -> Result<(), (String, String)> {
+        for (name, provider) in &self.providers {
+            models::check_provider(provider)
+                .map_err(|(setting, problem)| (key::join(&["providers", name, setting]), problem))?;
+        }
+        self.check_values().map_err(|(key, problem)| (key.to_owned(), problem))
+    }
+
+    fn check_values(&self) -> Result<(), (&'static str, String)> {
         let at_least_one = [
             ("bus.replay_events", self.bus.replay_events),
             ("bus.max_connections", self.bus.max_connections),
@@ -175,6 +194,10 @@ impl Config {
             ("daemon.workers", self.daemon.workers),
             ("http.heartbeat_s", usize::from(self.http.heartbeat_s > 0)),
             ("http.max_connections", self.http.max_connections),
+            ("model.connect_timeout_ms", usize::from(self.model.connect_timeout_ms > 0)),
+            ("model.first_byte_timeout_ms", usize::from(self.model.first_byte_timeout_ms > 0)),
+            ("model.silence_timeout_ms", usize::from(self.model.silence_timeout_ms > 0)),
+            ("model.list_timeout_ms", usize::from(self.model.list_timeout_ms > 0)),
         ];
         for (key, value) in at_least_one {
             if value == 0 {

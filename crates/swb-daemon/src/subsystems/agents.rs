@@ -34,7 +34,7 @@ impl BusHandler for Agents {
         let result = answer(method, payload);
         if let Ok(BusPayload::CommsMessage { channel_id, content }) = &result {
             let (agent, _) = route(method);
-            let replied = json!({ "agent": agent, "channel_id": channel_id, "bytes": content.len() });
+            let replied = json!({ "agent": agent, "bytes": content.len(), "channel_id": channel_id });
             if let Err(error) = ctx.publish("agents.replied", &replied) {
                 tracing::warn!(%error, "agents.replied was not published");
             }

@@ -110,6 +110,17 @@ pub enum AddedEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
+    /// A call of the model has failed before it said anything, and is repeated after a while.
+    ModelRetry {
+        /// How many attempts have failed.
+        attempt: u32,
+        /// How many repetitions there are at most.
+        retries: u32,
+        /// How long until the next, in milliseconds.
+        wait_ms: u64,
+        /// Why it failed, for people.
+        reason: String,
+    },
     /// Somebody has to decide. Only sent to a parent that said it would answer.
     Ask {
         /// What `answer` names.

@@ -1,7 +1,9 @@
 //! The eight events of the contract and the six that stream inside `message_update`.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// What a turn has used.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,7 +93,7 @@ pub enum Event {
         command: String,
         /// Further keys, on the same level, in alphabetical order.
         #[serde(flatten)]
-        body: Map<String, Value>,
+        body: BTreeMap<String, Value>,
     },
     /// Something went wrong.
     Error {

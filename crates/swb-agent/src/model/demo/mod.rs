@@ -36,7 +36,8 @@ impl Model for Demo {
             Task::Answer => next_step(&prompt),
             Task::Summarise => summary::step(&prompt.messages),
         };
-        let usage = usage(&prompt, &step);
+        let mut usage = usage(&prompt, &step);
+        usage.model = Some(super::catalogue::DEFAULT.to_owned());
         let count = prompt.messages.len();
         let beats = step
             .acts
@@ -195,6 +196,7 @@ mod tests {
             system: "".into(),
             task: Task::Answer,
             thinking: super::super::Thinking::Off,
+            tools: Vec::new(),
         };
         Demo.answer(prompt).collect().await
     }

@@ -154,6 +154,7 @@ fn plain(prompt: &str, files: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn tools_that_stand_together_are_one_step_and_words_after_them_another() {
@@ -172,13 +173,15 @@ mod tests {
     #[test]
     fn a_question_may_have_options() {
         let input = |text| match &parse(text, "")[0].acts[..] {
-            [Act::Tool { name, input }] if name == "ask_user" => input.clone(),
+            [Act::Tool { name, input }] if name == "ask_user" => {
+                serde_json::from_str::<serde_json::Value>(input).unwrap()
+            }
             acts => panic!("{acts:?}"),
         };
-        assert_eq!(input("!ask_user Why?"), r#"{"options":[],"question":"Why?"}"#);
+        assert_eq!(input("!ask_user Why?"), json!({ "options": [], "question": "Why?" }));
         assert_eq!(
             input("!ask_user Which? | red | blue"),
-            r#"{"options":["red","blue"],"question":"Which?"}"#
+            json!({ "options": ["red", "blue"], "question": "Which?" })
         );
     }
 
