@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use serde::Serialize;
+use swb_proto::id::CorrelationId;
 use swb_proto::{Actor, BusError, BusResult, Meta};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -45,6 +46,11 @@ impl Caller {
     /// Where, and as part of what.
     pub fn meta(&self) -> &Meta {
         &self.meta
+    }
+
+    /// As part of what.
+    pub fn correlation(&self) -> Option<&CorrelationId> {
+        self.meta.correlation_id.as_ref()
     }
 
     /// How many calls lie between this one and the outside.

@@ -204,6 +204,72 @@ async fn the_greeting_sets_the_context_of_later_calls() {
 }
 
 #[tokio::test]
+async fn a_greeting_that_is_answered_late_sets_the_context_all_the_same() {
+    let world = World::new();
+    for (client_name, seen) in [("late", "agent:ada"), ("late and unwelcome", "user:user_local")] {
+        let mut client = world.client().await;
+        let greeting = json!({
+            "client": { "name": client_name, "version": "1" }, "actor": { "kind": "agent", "id": "ada" },
+        });
+        // Not waited for: what stands behind a greeting is said in its context, whenever that is known.
+        client.send(&rpc(1, "bus.hello", greeting)).await;
+        client.send(&rpc(2, "agents.who", message(""))).await;
+        let mut other = world.client().await;
+        other.assert_usable().await;
+        world.record.release(client_name);
+        let (hello, who) = (client.recv().await, client.recv().await);
+        assert_eq!((&hello["id"], &who["id"]), (&json!(1), &json!(2)));
+        assert_eq!(hello.get("error").is_some(), client_name != "late");
+        let who: Value = serde_json::from_str(who["result"]["content"].as_str().unwrap()).unwrap();
+        assert_eq!(who["actor"], seen, "{client_name}");
+        let later = client.call(3, "agents.who", message("")).await;
+        assert!(later["content"].as_str().unwrap().contains(seen), "{later}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_during_its_greeting_leaves_nothing_behind() {
+    let world = World::new();
+    let mut client = world.client().await;
+    client.send(&rpc(1, "bus.hello", json!({ "client": { "name": "late", "version": "1" } }))).await;
+    client.send(&rpc(2, "agents.echo", message("x"))).await;
+    wait_until("it is connected", || world.connections() == 1).await;
+    drop(client);
+    wait_until("the connection is gone", || world.connections() == 0).await;
+}
+
+#[tokio::test]
+async fn a_refused_command_is_answered_with_its_correlation() {
+    let world = World::new();
+    let mut client = world.client().await;
+    for (what, more) in [
+        ("another type", json!({ "type": "event" })),
+        ("an unknown type", json!({ "type": "x" })),
+        ("no id", json!({ "id": null })),
+        ("no time", json!({ "ts": "yesterday" })),
+        ("no workspace", json!({ "workspace_id": null })),
+        ("a bad session", json!({ "session_id": "" })),
+        ("no actor", json!({ "actor": null })),
+        ("no method", json!({ "method": "" })),
+        ("an unknown method", json!({ "method": "nobody.knows" })),
+        ("no payload", json!({ "payload": [] })),
+    ] {
+        let mut more = more;
+        more["correlation_id"] = json!("cor_7");
+        let reply = client.ask(&command("req_1", "agents.who", message(""), more)).await;
+        assert_eq!(
+            (&reply["status"], &reply["correlation_id"]),
+            (&json!("error"), &json!("cor_7")),
+            "{what}"
+        );
+    }
+    // One that cannot be read is left out and does not break the answer.
+    let bad = json!({ "correlation_id": "a \"quoted\" one" });
+    let reply = client.ask(&command("req_1", "agents.who", message(""), bad)).await;
+    assert_eq!((&reply["status"], reply.get("correlation_id")), (&json!("error"), None));
+}
+
+#[tokio::test]
 async fn a_method_outside_the_table_does_not_exist_outside_the_process() {
     let world = World::new();
     let mut client = world.client().await;

@@ -17,7 +17,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::error::{BusError, ERR_INVALID_PARAMS, ERR_INVALID_REQUEST, ERR_PARSE};
-use crate::id::{self, InvalidId};
+use crate::id::{self, CorrelationId, InvalidId};
 use crate::{Actor, MAX_PAYLOAD_BYTES, Meta, method, timestamp};
 
 /// The longest wire id, in bytes of JSON.
@@ -54,6 +54,8 @@ pub struct Rejection {
     pub dialect: Dialect,
     /// The id as it stood on the wire, if it could be read.
     pub id: Option<String>,
+    /// What the command was a part of, if that could be read; only envelopes are answered with it.
+    pub correlation: Option<CorrelationId>,
     /// What is wrong.
     pub error: BusError,
 }
@@ -194,11 +196,12 @@ pub fn oversized(head: &[u8], limit: usize) -> Rejection {
     // The text ends in the middle of something, so this fails; what came before it has been seen.
     let _ = HeadVisitor(&mut seen).deserialize_from(valid);
     let dialect = if seen.envelope && !seen.jsonrpc { Dialect::Envelope } else { Dialect::JsonRpc };
-    Rejection { dialect, id: seen.id.filter(|id| is_wire_id(id)), error }
+    let correlation = seen.correlation.filter(|_| dialect == Dialect::Envelope);
+    Rejection { dialect, id: seen.id.filter(|id| is_wire_id(id)), correlation, error }
 }
 
 fn no_dialect(error: BusError) -> Rejection {
-    Rejection { dialect: Dialect::JsonRpc, id: None, error }
+    Rejection { dialect: Dialect::JsonRpc, id: None, correlation: None, error }
 }
 
 fn invalid(message: &str) -> BusError {
@@ -220,7 +223,7 @@ fn json_rpc<'a>(version: &RawValue, fields: &Fields<'a>) -> Result<Call<'a>, Rej
     let id_is_sound = id.is_none_or(is_wire_id);
     let reject = |error| {
         let id = id.filter(|_| id_is_sound).map(str::to_owned);
-        Err(Rejection { dialect: Dialect::JsonRpc, id, error })
+        Err(Rejection { dialect: Dialect::JsonRpc, id, correlation: None, error })
     };
     if text_of(version).as_deref() != Some("2.0") {
         return reject(invalid("\"jsonrpc\" must be \"2.0\"").because("INVALID_JSONRPC_VERSION"));
@@ -273,7 +276,10 @@ fn meta_of_params(params: &RawValue) -> Result<Option<Arc<Meta>>, BusError> {
 
 fn envelope<'a>(kind: &RawValue, fields: &Fields<'a>, last: &mut LastContext) -> Result<Call<'a>, Rejection> {
     let id = fields.id.map(RawValue::get).filter(|raw| raw.starts_with('"') && is_wire_id(raw));
-    let reject = |error| Err(Rejection { dialect: Dialect::Envelope, id: id.map(str::to_owned), error });
+    let reject = |error| {
+        let (id, correlation) = (id.map(str::to_owned), fields.correlation_id.and_then(correlation));
+        Err(Rejection { dialect: Dialect::Envelope, id, correlation, error })
+    };
     let kind = text_of(kind);
     let is_command = match kind.as_deref().map(str::trim) {
         Some("command") => true,
@@ -285,7 +291,7 @@ fn envelope<'a>(kind: &RawValue, fields: &Fields<'a>, last: &mut LastContext) ->
         }
     };
     if fields.id.filter(|_| id.is_some()).and_then(text_of).is_none_or(|id| id.trim().is_empty()) {
-        return Err(Rejection { dialect: Dialect::Envelope, id: None, error: missing("id") });
+        return reject(missing("id")).map_err(|rejection| Rejection { id: None, ..rejection });
     }
     let ts = match fields.ts.and_then(text_of) {
         Some(ts) if !ts.trim().is_empty() => ts,
@@ -394,6 +400,11 @@ fn within_limit(payload: &RawValue) -> Result<(), BusError> {
     Err(error.because("BACKPRESSURE"))
 }
 
+/// A correlation id, if it is one: what is wrong with an envelope must not keep its sender from finding out which it was.
+fn correlation(raw: &RawValue) -> Option<CorrelationId> {
+    CorrelationId::try_from(text_of(raw)?.into_owned()).ok()
+}
+
 /// The text of a JSON string; `None` for anything else. Without escapes, which is nearly always, nothing is copied.
 fn text_of(raw: &RawValue) -> Option<Cow<'_, str>> {
     let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
@@ -415,6 +426,7 @@ struct Head {
     jsonrpc: bool,
     envelope: bool,
     id: Option<String>,
+    correlation: Option<CorrelationId>,
 }
 
 struct HeadVisitor<'h>(&'h mut Head);
@@ -436,6 +448,7 @@ impl<'de> de::Visitor<'de> for HeadVisitor<'_> {
         while let Some(key) = map.next_key::<Cow<'de, str>>()? {
             match key.as_ref() {
                 "id" => self.0.id = Some(map.next_value::<&RawValue>()?.get().to_owned()),
+                "correlation_id" => self.0.correlation = correlation(map.next_value::<&RawValue>()?),
                 "jsonrpc" => self.0.jsonrpc = map.next_value::<IgnoredAny>().is_ok(),
                 "type" => self.0.envelope = map.next_value::<IgnoredAny>().is_ok(),
                 _ => drop(map.next_value::<IgnoredAny>()?),

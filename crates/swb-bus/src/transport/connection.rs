@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime};
 use swb_proto::control::HelloParams;
 use swb_proto::error::{ERR_INVALID_PARAMS, ERR_METHOD_NOT_FOUND, ERR_OVERLOADED};
 use swb_proto::events::{self, EventsBody, SubscribeParams, SubscribeResponse};
-use swb_proto::id::SubscriptionId;
+use swb_proto::id::{CorrelationId, SubscriptionId};
 use swb_proto::line::{self, Call, Dialect, LastContext, Rejection};
 use swb_proto::{BusError, BusPayload, BusResult, Meta, method, reply};
 use tokio::io::AsyncReadExt;
@@ -49,6 +49,8 @@ pub(super) struct Connection {
     /// The caller of every line that brings no context of its own.
     caller: Arc<Caller>,
     last_context: LastContext,
+    /// A `bus.hello` whose answer is not there yet, by its wire id. The lines behind it wait, because it is their context.
+    greeting: Option<(String, HelloParams, Arc<Caller>)>,
     /// What became of the last context that a line brought along.
     last_caller: Option<(Arc<Meta>, Arc<Caller>)>,
     out: Outgoing,
@@ -84,6 +86,7 @@ impl Connection {
             context: Meta::default(),
             caller,
             last_context: LastContext::default(),
+            greeting: None,
             last_caller: None,
             out: Outgoing::default(),
             pending: PendingCalls::default(),
@@ -159,7 +162,7 @@ impl Connection {
     }
 
     fn has_room(&self) -> bool {
-        !self.out.is_full() && self.pending.len() < self.limits.in_flight
+        !self.out.is_full() && self.pending.len() < self.limits.in_flight && self.greeting.is_none()
     }
 
     /// Serves the lines that have come in, as long as there is room for their answers. True if it served them all.
@@ -175,8 +178,8 @@ impl Connection {
             match judged {
                 Ok(call) => self.take_call(call),
                 Err(rejection) if rejection.is_of_notification() => {}
-                Err(Rejection { dialect, id, error }) => {
-                    self.write_answer(dialect, id.as_deref(), &Meta::default(), &Err(error));
+                Err(Rejection { dialect, id, correlation, error }) => {
+                    self.write_answer(dialect, id.as_deref(), correlation.as_ref(), &Err(error));
                 }
             }
         }
@@ -190,7 +193,7 @@ impl Connection {
             Some(meta) => self.caller_with(meta),
         };
         if let Some(id) = id.filter(|id| self.pending.contains(id)) {
-            return self.write_answer(dialect, Some(id), caller.meta(), &Err(duplicate_id(&id)));
+            return self.write_answer(dialect, Some(id), caller.correlation(), &Err(duplicate_id(&id)));
         }
         let result = match method.as_str() {
             "$/cancel" => self.cancel(params),
@@ -223,7 +226,8 @@ impl Connection {
                         }
                         Ok(Started::Pending(call)) => {
                             let id = id.expect("notifications were handled above");
-                            return self.pending.add(dialect, id, caller.meta().correlation_id.clone(), call);
+                            self.greeting = hello.map(|hello| (id.to_owned(), hello, Arc::clone(&caller)));
+                            return self.pending.add(dialect, id, caller.correlation().cloned(), call);
                         }
                         Err(error) => Err(unanswered(error)),
                     }
@@ -231,7 +235,7 @@ impl Connection {
             },
         };
         if id.is_some() {
-            self.write_answer(dialect, id, caller.meta(), &result);
+            self.write_answer(dialect, id, caller.correlation(), &result);
         }
     }
 
@@ -323,13 +327,23 @@ impl Connection {
     }
 
     fn answer(&mut self, answer: &Answer) {
+        if let Some((_, hello, caller)) = self.greeting.take_if(|(id, ..)| *id == answer.id)
+            && answer.result.is_ok()
+        {
+            self.introduce(hello, &caller);
+        }
         let now = SystemTime::now();
         let out = self.out.buffer();
         reply::write(out, answer.dialect, Some(&answer.id), answer.correlation.as_ref(), now, &answer.result);
     }
 
-    fn write_answer(&mut self, dialect: Dialect, id: Option<&str>, meta: &Meta, result: &BusResult) {
-        let correlation = meta.correlation_id.as_ref();
+    fn write_answer(
+        &mut self,
+        dialect: Dialect,
+        id: Option<&str>,
+        correlation: Option<&CorrelationId>,
+        result: &BusResult,
+    ) {
         reply::write(self.out.buffer(), dialect, id, correlation, self.now, result);
     }
 }

@@ -87,7 +87,8 @@ impl TestBus {
 
     pub(crate) fn build(topics: Arc<Topics>, more: impl FnOnce(BusBuilder) -> BusBuilder) -> Self {
         let record = Arc::new(Record::default());
-        let builder = Bus::builder(topics).register(Probe::new(&record)).register(Llm).register(Desk);
+        let builder = Bus::builder(topics).register(Probe::new(&record)).register(Llm);
+        let builder = builder.register(Desk(Arc::clone(&record)));
         TestBus { bus: more(builder).build(), record }
     }
 }

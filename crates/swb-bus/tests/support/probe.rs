@@ -217,16 +217,31 @@ impl BusHandler for Llm {
     }
 }
 
-/// The subsystem `bus`: greets.
-pub(crate) struct Desk;
+/// The subsystem `bus`: greets, and keeps the clients `late` and `late and unwelcome` waiting for a release.
+pub(crate) struct Desk(pub(crate) Arc<Record>);
 
 impl BusHandler for Desk {
     fn prefix(&self) -> &str {
         "bus"
     }
 
-    fn handle_request(&self, method: &str, payload: BusPayload, reply_tx: oneshot::Sender<BusResult>) {
-        let result = match HelloParams::try_from(payload) {
+    fn handle_request(&self, _: &str, _: BusPayload, _: oneshot::Sender<BusResult>) {
+        unreachable!("handle_call does not forward")
+    }
+
+    fn handle_call(
+        &self,
+        ctx: CallContext,
+        method: &str,
+        payload: BusPayload,
+        reply_tx: oneshot::Sender<BusResult>,
+    ) {
+        let hello = HelloParams::try_from(payload);
+        let client = hello.as_ref().ok().and_then(|hello| hello.client.clone()).map(|client| client.name);
+        let result = match hello {
+            Ok(_) if client.as_deref() == Some("late and unwelcome") => {
+                Err(BusError::new(ERR_HANDLER, "not you"))
+            }
             Ok(_) => Ok(HelloResponse {
                 namespace: LOCALBUS_NAMESPACE.into(),
                 namespaces: vec![LOCALBUS_NAMESPACE.into()],
@@ -243,6 +258,14 @@ impl BusHandler for Desk {
             .into()),
             Err(_) => Err(BusError::new(ERR_METHOD_NOT_FOUND, method)),
         };
-        let _ = reply_tx.send(result);
+        let Some(name) = client.filter(|name| name.starts_with("late")) else {
+            let _ = reply_tx.send(result);
+            return;
+        };
+        let mut released = self.0.released.subscribe();
+        ctx.spawn(reply_tx, async move {
+            let _ = released.wait_for(|names| names.contains(&name)).await;
+            result
+        });
     }
 }

@@ -222,6 +222,11 @@ fn a_line_that_was_cut_is_still_answered_in_kind() {
     let rejection = oversized(br#"{"jsonrpc":"2.0","id":4,"params":{"x":"aaaa"#, 10);
     assert_eq!((rejection.dialect, rejection.id.as_deref()), (Dialect::JsonRpc, Some("4")));
     assert_eq!(oversized(b"aaaaaaaaaaaaaa\xff", 10).id, None);
+    let correlation = |head: &[u8]| oversized(head, 10).correlation.map(|id| id.to_string());
+    let head = br#"{"correlation_id":"cor_1","type":"command","payload":{"x":"aaaa"#;
+    assert_eq!(correlation(head).as_deref(), Some("cor_1"));
+    assert_eq!(correlation(br#"{"correlation_id":7,"id":"req_9","type":"command","payload":{"x"#), None);
+    assert_eq!(correlation(br#"{"correlation_id":"cor_1","jsonrpc":"2.0","params":{"x"#), None);
 }
 
 #[test]
@@ -306,9 +311,14 @@ proptest! {
     fn a_command_with_one_odd_field_never_loses_a_sound_id(field in field_name(), value in jsonish()) {
         prop_assume!(field != "id" && field != "jsonrpc");
         let line = command_with(&field, Some(&value.to_string()));
-        if let Err(rejection) = read(line.as_bytes()) {
+        let mut correlated: serde_json::Value = serde_json::from_str(&line).unwrap();
+        correlated["correlation_id"] = "cor_1".into();
+        for (line, expected) in [(line, None), (correlated.to_string(), Some("cor_1"))] {
+            let Err(rejection) = read(line.as_bytes()) else { continue };
             let null_type = field == "type" && value.is_null();
             prop_assert!(rejection.id.as_deref() == Some("\"req_1\"") || null_type, "{:?}", rejection);
+            let correlation = rejection.correlation.as_ref().map(|id| id.as_str());
+            prop_assert!(expected.is_none() || correlation == expected || null_type, "{:?}", rejection);
         }
     }
 }
