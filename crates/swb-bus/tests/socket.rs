@@ -41,7 +41,7 @@ async fn errors_have_a_number_in_one_dialect_and_a_name_in_the_other() {
         (&reply["status"], &reply["result"], &reply["error"]),
         (&json!("error"), &Value::Null, &error)
     );
-    let reply = client.ask(&command("req_2", "session.create", json!({}), json!({}))).await;
+    let reply = client.ask(&command("req_2", "nobody.knows", json!({}), json!({}))).await;
     assert_eq!(reply["error"]["code"], "INVALID_REQUEST");
     assert_eq!(reply["error"]["details"]["reason"], "METHOD_NOT_FOUND");
 }
