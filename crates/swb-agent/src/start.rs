@@ -93,6 +93,7 @@ impl From<WriteError> for StartError {
 
 /// Serves a parent over stdin and stdout until there is a reason to end.
 pub fn run(options: Options) -> Result<(), StartError> {
+    leave_the_terminal();
     let pipes = private::take()?;
     let input = Input::start(pipes.input)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -100,6 +101,12 @@ pub fn run(options: Options) -> Result<(), StartError> {
     // A tool that still reads on a thread of its own does not hold us up.
     runtime.shutdown_background();
     ended
+}
+
+/// What is typed at the terminal of our parent is not meant for us, and what a tool might ask there nobody would see: no
+/// signal of that terminal reaches us, and no tool finds it. Somebody who leads a group may not leave, and need not.
+fn leave_the_terminal() {
+    let _ = rustix::process::setsid();
 }
 
 /// All tools, as a program may want to list them without a session.

@@ -5,11 +5,13 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 use crate::commands::bus::BusCommand;
 use crate::commands::projects::ProjectsArgs;
 use crate::commands::rpc::RpcArgs;
+use crate::commands::run::RunArgs;
 use crate::commands::sessions::SessionsArgs;
 use crate::commands::workspaces::WorkspacesArgs;
 
 const AFTER_HELP: &str = "\
 Try it:
+  swb run 'what is in this folder?'       an agent answers; no key and no network needed
   swb up                                  start the daemon
   swb call agents '{\"channel_id\":\"me\",\"content\":\"hello\"}'
   swb events                              what has happened
@@ -18,7 +20,8 @@ Try it:
 
 SWB_HOME puts everything under one folder; otherwise the XDG folders are used.
 Exit codes: 0 worked, 1 failed, 2 usage, 3 not running, 4 did not start,
-            5 the daemon said no, 6 the configuration cannot be used.";
+            5 the daemon said no, 6 the configuration cannot be used,
+            7 the turn failed, 8 the agent went away, 130 aborted.";
 
 /// Switchboard: the local control plane for coding agents.
 ///
@@ -58,6 +61,9 @@ pub(crate) enum Command {
     /// Post and read messages in plain Markdown files; works without the daemon.
     #[command(subcommand, arg_required_else_help = true)]
     Bus(Box<BusCommand>),
+    /// Give an agent something to do and see it work; no daemon is needed.
+    #[command(after_help = RUN_HELP)]
+    Run(RunArgs),
     /// Be an agent that a parent drives over stdin and stdout; works without the daemon.
     #[command(after_help = RPC_HELP)]
     Rpc(RpcArgs),
@@ -102,6 +108,18 @@ Examples:
   swb events --topic 'agents.*' --follow  new events about agents, until Ctrl-C
   swb events --after 120 --follow         go on after event 120; a gap is announced as bus.gap";
 
+const RUN_HELP: &str = "\
+Examples:
+  swb run 'what is in this folder?'       the model `demo` answers unless another is named
+  swb run --model local/llama3 --mode read-only 'where is the port chosen?'
+  git diff | swb run - > review.md        without a terminal only the answer is printed
+  swb run --continue 'and now the tests'  go on with the latest session of this folder
+  swb run --json 'hello' | jq .type       every frame of the protocol, one per line
+On a terminal: Ctrl-C aborts the turn, twice leaves. When the agent asks: y yes, n no, a always for this tool in
+this run, d deny everything from now on. Without a terminal nobody can be asked, and what needs approval is denied.
+Exit codes: 0 done, 7 the turn failed, 8 the agent went away, 129 the terminal went away, 130 aborted,
+            143 terminated.";
+
 const RPC_HELP: &str = "\
 Example:
   printf '%s\\n' '{\"type\":\"prompt\",\"id\":\"1\",\"message\":\"hello\"}' '{\"type\":\"shutdown\"}' | swb rpc
@@ -124,7 +142,7 @@ Examples:
   swb sessions                            the latest, each with how its first prompt begins
   swb sessions --here                     only those that were started in this folder
   swb sessions --json | jq -r 'select(.live).id'
-A session that is live is open in some process. Any other goes on with `swb rpc --continue ID`.";
+A session that is live is open in some process. Any other goes on with `swb run --continue=ID PROMPT`.";
 
 #[derive(Debug, Args)]
 pub(crate) struct UpArgs {

@@ -15,6 +15,17 @@ pub const CALL_FAILED: u8 = 5;
 /// The configuration cannot be used.
 pub const CONFIG: u8 = 6;
 
+/// The agent's turn failed.
+pub const TURN_FAILED: u8 = 7;
+/// The agent went away in the middle of a turn.
+pub const AGENT_GONE: u8 = 8;
+/// The terminal went away (128 and the number of SIGHUP).
+pub const HUNG_UP: u8 = 129;
+/// Somebody has aborted it (128 and the number of SIGINT).
+pub const ABORTED: u8 = 130;
+/// Somebody has ended it (128 and the number of SIGTERM).
+pub const TERMINATED: u8 = 143;
+
 /// All of them, for the manual.
 pub const TABLE: &[(u8, &str)] = &[
     (SUCCESS, "it worked"),
@@ -24,4 +35,9 @@ pub const TABLE: &[(u8, &str)] = &[
     (START_FAILED, "the daemon did not start"),
     (CALL_FAILED, "the daemon answered with an error"),
     (CONFIG, "the configuration cannot be used"),
+    (TURN_FAILED, "the agent's turn failed"),
+    (AGENT_GONE, "the agent went away in the middle of a turn"),
+    (HUNG_UP, "the terminal went away during `swb run`"),
+    (ABORTED, "`swb run` was aborted"),
+    (TERMINATED, "`swb run` was terminated"),
 ];

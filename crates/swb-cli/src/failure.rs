@@ -55,6 +55,16 @@ impl Failure {
         self
     }
 
+    /// A cause that is known in words only.
+    pub(crate) fn cause(mut self, cause: impl Into<String>) -> Self {
+        let cause = cause.into();
+        self.cause = Some(match self.cause.take() {
+            Some(before) => format!("{before}\n  {cause}"),
+            None => cause,
+        });
+        self
+    }
+
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self

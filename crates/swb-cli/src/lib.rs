@@ -12,6 +12,7 @@ mod failure;
 mod io;
 mod plain;
 pub mod reference;
+mod terminal;
 
 use std::process::ExitCode;
 
@@ -89,6 +90,7 @@ fn run(swb: Swb, io: &Io) -> Result<u8, Failure> {
         .map_err(|error| Failure::new("cannot start the runtime").because(error))?;
     runtime.block_on(async {
         match swb.command {
+            Command::Run(args) => commands::run::run(args, set, io).await,
             Command::Up(args) => commands::up::run(&args, set, io).await,
             Command::Down => commands::down::run(io).await,
             Command::Restart => commands::restart::run(set, io).await,

@@ -13,6 +13,7 @@ pub(crate) mod models;
 pub(crate) mod projects;
 pub(crate) mod restart;
 pub(crate) mod rpc;
+pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod sessions;
 pub(crate) mod status;

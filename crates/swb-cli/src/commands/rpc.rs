@@ -22,7 +22,7 @@ pub(crate) struct RpcArgs {
     #[arg(long = "continue", value_name = "ID")]
     resume: Option<String>,
     /// The system prompt, or a file that holds it.
-    #[arg(long, short, value_name = "TEXT|FILE")]
+    #[arg(long, short, value_name = "TEXT|FILE", allow_hyphen_values = true)]
     system: Option<String>,
     /// The model; `demo` needs neither key nor network. Also $SWB_MODEL.
     #[arg(long, short, value_name = "ID")]
@@ -48,7 +48,7 @@ pub(crate) struct RpcArgs {
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
-enum ToolMode {
+pub(crate) enum ToolMode {
     /// Look, but change nothing.
     ReadOnly,
     /// Read anything but secrets, write and run inside the working directory, ask for the rest.

@@ -94,8 +94,8 @@ pub(super) fn parse(prompt: &str, files: &str) -> Vec<Step> {
 
 fn act(word: &str, rest: &str) -> Option<Act> {
     Some(match word {
-        "say" => Act::Say(rest.to_owned()),
-        "think" => Act::Think(rest.to_owned()),
+        "say" => Act::Say(lines(rest)),
+        "think" => Act::Think(lines(rest)),
         "repeat" => {
             let (times, text) = rest.split_once(' ').unwrap_or((rest, "word "));
             Act::Repeat { times: times.parse().ok()?, text: text.to_owned() }
@@ -128,6 +128,11 @@ fn act(word: &str, rest: &str) -> Option<Act> {
         "usage" => Act::Usage(usage(rest)?),
         _ => return None,
     })
+}
+
+/// An act is one line; `\n` in it stands for the end of one.
+fn lines(rest: &str) -> String {
+    rest.replace("\\n", "\n")
 }
 
 fn usage(rest: &str) -> Option<TurnUsage> {

@@ -1,0 +1,342 @@
+//! Driving one turn: the prompt goes out, frames come in, a person may interrupt or be asked something.
+//!
+//! One loop waits for whatever comes next. It takes frames only while what they make can be written, so a reader that does
+//! not read stops the agent and costs no memory; signals and keys are heard all the time. The first Ctrl-C aborts the
+//! turn and waits for its end, the second leaves.
+
+use std::io::Write;
+use std::time::Duration;
+
+use rustix::process::{getpid, kill_process};
+use serde_json::{Map, Value};
+use swb_proto::agent::{Command, Event, Frame, PROTOCOL_VERSION};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
+
+use super::link::{Ended, Incoming, Link};
+use super::prompt::ID;
+use super::screen::{FRAME, Size};
+use super::signals::{Signal, Signals};
+use super::view::{Outcome, View};
+use crate::exit_code;
+use crate::failure::Failure;
+use crate::plain;
+use crate::terminal::keyboard::{Key, Keyboard};
+use crate::terminal::out::Out;
+
+/// How long an agent may take until it says `ready`.
+const START_PATIENCE: Duration = Duration::from_secs(10);
+/// How long the figures at the end are waited for.
+const STATS_PATIENCE: Duration = Duration::from_secs(2);
+/// How long the last words may take when somebody wants to leave.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+const STATS: &str = "run-stats";
+const STATE: &str = "run-state";
+const ABORT: &str = "run-abort";
+
+/// How a run ended before its turn did.
+enum Cut {
+    /// Left by the second Ctrl-C, or by a signal; the exit code says which.
+    Left(u8),
+    /// Whoever read our output has gone.
+    ReaderGone,
+    /// The agent has gone.
+    AgentGone,
+    Failed(Failure),
+}
+
+/// Where a turn stands.
+#[derive(Debug, PartialEq, Eq)]
+enum Stage {
+    Starting,
+    Running,
+    /// The turn is over and the figures are waited for.
+    Counting,
+    Over,
+}
+
+/// One run.
+#[derive(Debug)]
+pub(super) struct Drive {
+    link: Link,
+    view: View,
+    out: Out,
+    keyboard: Option<Keyboard>,
+    signals: Signals,
+    stage: Stage,
+    /// When what is waited for now should have come.
+    deadline: Instant,
+    outcome: Outcome,
+    stats: Option<Map<String, Value>>,
+    /// What an error with the prompt's id said: the turn has failed, or was never begun.
+    refused: Option<String>,
+    interrupted: bool,
+}
+
+impl Drive {
+    pub(super) fn new(link: Link, view: View, keyboard: Option<Keyboard>, signals: Signals) -> Self {
+        Drive {
+            link,
+            view,
+            out: Out::start(),
+            keyboard,
+            signals,
+            stage: Stage::Starting,
+            deadline: Instant::now() + START_PATIENCE,
+            outcome: Outcome::Done,
+            stats: None,
+            refused: None,
+            interrupted: false,
+        }
+    }
+
+    /// Runs the turn, and returns the exit code.
+    pub(super) async fn run(mut self, prompt: &Command) -> Result<u8, Failure> {
+        let cut = self.turn(prompt).await.err();
+        match &cut {
+            None => self.view.finish(&self.outcome, self.stats.as_ref()),
+            Some(_) => self.view.leave(),
+        }
+        let told = self.view.screen().is_some();
+        let Drive { link, view, out, keyboard, mut signals, outcome, stage, .. } = self;
+        match &cut {
+            Some(Cut::ReaderGone) => {}
+            // A terminal that was stopped does not hold up somebody who wants to leave.
+            Some(Cut::Left(_)) => drop(timeout(LAST_WORDS, write_rest(view, out)).await),
+            _ => tokio::select! {
+                () = write_rest(view, out) => {}
+                () = signals.end() => {}
+            },
+        }
+        link.send(&Command::Shutdown);
+        let ended = link.close().await;
+        drop(keyboard);
+        match cut {
+            None => in_the_end(outcome, told),
+            Some(Cut::Left(code)) => Ok(code),
+            Some(Cut::ReaderGone) => Ok(exit_code::SUCCESS),
+            Some(Cut::Failed(failure)) => Err(failure),
+            Some(Cut::AgentGone) => Err(gone(stage == Stage::Starting, ended)),
+        }
+    }
+
+    async fn turn(&mut self, prompt: &Command) -> Result<(), Cut> {
+        let mut ticks = interval(FRAME);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let moves = self.view.screen().is_some();
+        while self.stage != Stage::Over {
+            let waits = self.stage != Stage::Running;
+            tokio::select! {
+                biased;
+                signal = self.signals.next() => self.signal(signal)?,
+                () = self.out.gone() => return Err(Cut::ReaderGone),
+                key = next_key(&mut self.keyboard), if self.view.wants_keys() => {
+                    if let Some(answer) = self.view.key(key) {
+                        self.link.send(&answer);
+                        self.next_question();
+                    }
+                }
+                () = self.out.room(), if self.view.has_output() => self.out.send(self.view.output()),
+                incoming = self.link.frames.recv(), if self.view.has_room() => match incoming {
+                    Some(incoming) => self.frame(&incoming, prompt)?,
+                    None => return Err(Cut::AgentGone),
+                },
+                _ = ticks.tick(), if moves => {
+                    if let Some(screen) = self.view.screen() {
+                        screen.tick();
+                    }
+                }
+                () = sleep_until(self.deadline), if waits => match self.stage {
+                    Stage::Starting => return Err(Cut::Failed(Failure::new("the agent does not get ready"))),
+                    _ => self.stage = Stage::Over,
+                },
+            }
+        }
+        Ok(())
+    }
+
+    fn frame(&mut self, incoming: &Incoming, prompt: &Command) -> Result<(), Cut> {
+        let Frame::Contract(event) = &incoming.frame else {
+            self.view.frame(incoming);
+            self.next_question();
+            return Ok(());
+        };
+        match event {
+            Event::Ready { protocol_version, .. } if *protocol_version != PROTOCOL_VERSION => {
+                let what = format!("the agent speaks version {protocol_version} of the protocol");
+                return Err(Cut::Failed(Failure::new(what)));
+            }
+            // What we have asked for ourselves is not part of the turn.
+            Event::Response { id, body, .. } if id == STATS => {
+                self.stats = Some(body.clone());
+                self.stage = Stage::Over;
+                return Ok(());
+            }
+            Event::Response { id, body, .. } if id == STATE => {
+                self.state(body);
+                return Ok(());
+            }
+            _ => self.view.frame(incoming),
+        }
+        match event {
+            Event::Ready { .. } if self.stage == Stage::Starting => {
+                self.link.send(prompt);
+                self.stage = Stage::Running;
+            }
+            Event::Error { id: Some(id), message } if id == ID => {
+                self.refused = Some(message.clone());
+                self.link.send(&Command::GetState { id: STATE.to_owned() });
+            }
+            Event::Response { id, body, .. } if id == ID => {
+                self.outcome = outcome(body);
+                self.count();
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Answers come in order: a prompt that was refused, and whose turn is neither over nor under way, has none.
+    fn state(&mut self, body: &Map<String, Value>) {
+        let streaming = body.get("streaming").and_then(Value::as_bool).unwrap_or(false);
+        if self.stage == Stage::Running
+            && !streaming
+            && let Some(reason) = self.refused.take()
+        {
+            self.outcome = Outcome::Failed(reason);
+            self.count();
+        }
+    }
+
+    /// A person likes to know what it took; a program sees it in the frames.
+    fn count(&mut self) {
+        if self.view.screen().is_none() {
+            self.stage = Stage::Over;
+            return;
+        }
+        self.link.send(&Command::GetSessionStats { id: STATS.to_owned() });
+        (self.stage, self.deadline) = (Stage::Counting, Instant::now() + STATS_PATIENCE);
+    }
+
+    /// What is asked now may have been answered already; else only keys that are pressed from now on count.
+    fn next_question(&mut self) {
+        let Some(screen) = self.view.screen() else { return };
+        while let Some(answer) = screen.standing_answer() {
+            self.link.send(&answer);
+        }
+        if screen.has_new_question()
+            && let Some(keyboard) = &mut self.keyboard
+        {
+            keyboard.forget();
+        }
+    }
+
+    fn signal(&mut self, signal: Signal) -> Result<(), Cut> {
+        match signal {
+            Signal::Interrupt if self.interrupted || self.stage != Stage::Running => {
+                return Err(Cut::Left(exit_code::ABORTED));
+            }
+            Signal::Interrupt => {
+                self.interrupted = true;
+                self.link.send(&Command::Abort { id: ABORT.to_owned() });
+                if let Some(screen) = self.view.screen() {
+                    screen.aborting();
+                }
+            }
+            Signal::HangUp => return Err(Cut::Left(exit_code::HUNG_UP)),
+            Signal::Terminate => return Err(Cut::Left(exit_code::TERMINATED)),
+            Signal::Resize => {
+                if let Some(screen) = self.view.screen() {
+                    screen.resized(Size::now());
+                }
+            }
+            Signal::Stop => self.stop(),
+            Signal::Continue => self.resume(),
+        }
+        Ok(())
+    }
+
+    /// Ctrl-Z: the shell gets its terminal back as it was, until we go on.
+    fn stop(&mut self) {
+        let mut out = Vec::new();
+        if let Some(screen) = self.view.screen() {
+            screen.pause(&mut out);
+        }
+        let _ = std::io::stdout().lock().write_all(&out).and_then(|()| std::io::stdout().flush());
+        if let Some(keyboard) = &self.keyboard {
+            keyboard.restore();
+        }
+        let _ = kill_process(getpid(), rustix::process::Signal::STOP);
+    }
+
+    fn resume(&mut self) {
+        if let Some(keyboard) = &self.keyboard {
+            keyboard.quieten();
+        }
+        if let Some(screen) = self.view.screen() {
+            screen.resized(Size::now());
+        }
+    }
+}
+
+async fn next_key(keyboard: &mut Option<Keyboard>) -> Key {
+    match keyboard {
+        Some(keyboard) => keyboard.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn write_rest(mut view: View, out: Out) {
+    while view.has_output() {
+        tokio::select! {
+            () = out.room() => out.send(view.output()),
+            () = out.gone() => return,
+        }
+    }
+    out.finish().await;
+}
+
+fn outcome(body: &Map<String, Value>) -> Outcome {
+    let is = |key: &str| body.get(key).and_then(Value::as_bool).unwrap_or(false);
+    match body.get("error").and_then(Value::as_str) {
+        _ if is("cancelled") => Outcome::Aborted,
+        _ if is("ok") => Outcome::Done,
+        Some(error) => Outcome::Failed(error.to_owned()),
+        None => Outcome::Failed("the agent does not say why".to_owned()),
+    }
+}
+
+/// `told`: who looks at a screen has seen why.
+fn in_the_end(outcome: Outcome, told: bool) -> Result<u8, Failure> {
+    match outcome {
+        Outcome::Failed(_) if told => Ok(exit_code::TURN_FAILED),
+        Outcome::Done => Ok(exit_code::SUCCESS),
+        Outcome::Aborted => Ok(exit_code::ABORTED),
+        Outcome::Failed(message) => {
+            Err(Failure::new("the turn failed").code(exit_code::TURN_FAILED).cause(plain::text(&message)))
+        }
+    }
+}
+
+/// What is told of an agent that went away.
+fn gone(starting: bool, ended: Option<Ended>) -> Failure {
+    let (how, code, said) = match ended {
+        Some(Ended { how, code, said }) => (how, code, said),
+        None => Default::default(),
+    };
+    let said = plain::text(said.trim());
+    if starting && let Some(rest) = said.strip_prefix("error: ") {
+        // Its own words are better than ours about them.
+        let mut lines = rest.lines().map(str::trim);
+        let code = code.filter(|code| *code != exit_code::SUCCESS).unwrap_or(exit_code::FAILURE);
+        let failure = Failure::new(lines.next().unwrap_or_default()).code(code);
+        return lines.fold(failure, |failure, line| match line.strip_prefix("hint: ") {
+            Some(hint) => failure.hint(hint),
+            None => failure.cause(line),
+        });
+    }
+    let cause = if said.is_empty() { how } else { format!("{how}\n{said}") };
+    Failure::new("the agent went away in the middle of the turn")
+        .code(exit_code::AGENT_GONE)
+        .cause(cause)
+        .hint("`swb run --continue` goes on from what it had said")
+}
