@@ -57,6 +57,7 @@ impl World {
         if let Some(path) = std::env::var_os("PATH") {
             command.env("PATH", path);
         }
+        command.envs(self.environment().iter().map(|(name, value)| (name, value)));
         command.args(arguments).stdin(Stdio::null());
         command
     }

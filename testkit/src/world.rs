@@ -17,6 +17,7 @@ pub struct World {
     folder: TempDir,
     config: Config,
     binary: Option<PathBuf>,
+    environment: Vec<(String, String)>,
     running: Option<Running>,
 }
 
@@ -41,13 +42,20 @@ impl World {
         let mut config = Config::default();
         // Tests run side by side: any port will do.
         config.http.port = 0;
-        World { folder, config, binary: None, running: None }
+        World { folder, config, binary: None, environment: Vec::new(), running: None }
     }
 
     /// The same with the binary under test, `env!("CARGO_BIN_EXE_swb")`.
     #[must_use]
     pub fn with_binary(mut self, binary: &str) -> Self {
         self.binary = Some(binary.into());
+        self
+    }
+
+    /// The same with one more variable for the binary.
+    #[must_use]
+    pub fn with_env(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -71,6 +79,10 @@ impl World {
     /// Where things lie.
     pub fn paths(&self) -> Paths {
         Paths::under(&self.home())
+    }
+
+    pub(crate) fn environment(&self) -> &[(String, String)] {
+        &self.environment
     }
 
     pub(crate) fn binary(&self) -> Option<&Path> {

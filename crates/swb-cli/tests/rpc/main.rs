@@ -12,6 +12,7 @@ mod compaction;
 mod ending;
 mod framing;
 mod guarding;
+mod providers;
 mod sessions;
 mod subagents;
 mod tools;

@@ -12,6 +12,9 @@ use super::request::GOOGLE_SEAL;
 use crate::model::provider::{Dialect, Provider};
 use crate::model::{Delta, ModelError};
 
+/// An answer that is longer than this is none. The longest that models give are a hundredth of it.
+const LONGEST: usize = 32 * 1024 * 1024;
+
 /// The pieces of one answer, in the making.
 #[derive(Debug)]
 pub(super) struct Events {
@@ -19,17 +22,35 @@ pub(super) struct Events {
     calls: Calls,
     /// Seals of Google's that belong to the next piece.
     seals: Vec<String>,
+    /// How much there was so far.
+    length: usize,
     /// Whether anything was said that cannot be taken back.
     pub(super) spoken: bool,
 }
 
 impl Events {
     pub(super) fn new(dialect: Dialect) -> Self {
-        Events { dialect, calls: Calls::default(), seals: Vec::new(), spoken: false }
+        Events { dialect, calls: Calls::default(), seals: Vec::new(), length: 0, spoken: false }
     }
 
     /// Takes an event; what it means is put behind what waits already.
     pub(super) fn take(
+        &mut self,
+        provider: &Provider,
+        event: ChatStreamEvent,
+        into: &mut VecDeque<Delta>,
+    ) -> Result<(), ModelError> {
+        let waiting = into.len();
+        self.understand(provider, event, into)?;
+        self.length += into.iter().skip(waiting).map(length).sum::<usize>();
+        if self.length > LONGEST {
+            let message = format!("an answer of more than {LONGEST} bytes");
+            return Err(ModelError::Malformed { provider: provider.name.clone(), message });
+        }
+        Ok(())
+    }
+
+    fn understand(
         &mut self,
         provider: &Provider,
         event: ChatStreamEvent,
@@ -80,6 +101,15 @@ impl Events {
         for seal in self.seals.drain(..) {
             into.extend([Delta::ThoughtStart, Delta::Signature(format!("{GOOGLE_SEAL}{seal}"))]);
         }
+    }
+}
+
+fn length(delta: &Delta) -> usize {
+    match delta {
+        Delta::Text(text) | Delta::Thinking(text) | Delta::Signature(text) => text.len(),
+        Delta::CallInput { delta, .. } => delta.len(),
+        Delta::CallStart { id, name } => id.len() + name.len(),
+        Delta::ThoughtStart | Delta::Usage(_) | Delta::Retry(_) | Delta::Stop => 0,
     }
 }
 

@@ -31,7 +31,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream;
 use genai::adapter::AdapterKind;
-use genai::chat::{ChatStream, ChatStreamEvent};
+use genai::chat::{ChatStream, ChatStreamEvent, StreamEnd};
 use genai::resolver::{AuthData, Endpoint};
 use genai::{Headers, ModelIden, ServiceTarget};
 
@@ -201,23 +201,24 @@ impl Attempt {
                 usage.model = Some(model.name.clone());
             }
         }
-        match event {
-            Some(Ok(event)) => self.events.take(&model.provider, event, waiting).map_err(Failure::lasting),
-            Some(Err(error)) => Err(Failure::of(&model.provider, &error)),
-            // Whole all the same: only the last word, which says nothing, is missing.
-            None if self.tap.finished() => {
-                let end = ChatStreamEvent::End(genai::chat::StreamEnd {
-                    captured_stop_reason: Some("stop".to_owned().into()),
-                    ..Default::default()
-                });
-                self.events.take(&model.provider, end, waiting).map_err(Failure::lasting)
+        let taken = match event {
+            Some(Ok(event)) => self.events.take(&model.provider, event, waiting),
+            Some(Err(error)) => return Err(Failure::of(&model.provider, &error)),
+            // A last word that says nothing may be missing, if the reason is there.
+            None => {
+                let captured_stop_reason = self.tap.finish_reason().map(Into::into);
+                let end = ChatStreamEvent::End(StreamEnd { captured_stop_reason, ..StreamEnd::default() });
+                self.events.take(&model.provider, end, waiting)
             }
-            None if self.tap.frames() == 0 => Err(Failure::lasting(ModelError::Malformed {
+        };
+        taken.map_err(|error| match error {
+            ModelError::CutOff if !self.tap.told() => Failure::lasting(ModelError::Malformed {
                 provider: model.provider.name.clone(),
                 message: "the answer is not a stream of events".to_owned(),
-            })),
-            None => Err(Failure::passing(ModelError::CutOff)),
-        }
+            }),
+            ModelError::CutOff => Failure::passing(error),
+            error => Failure::lasting(error),
+        })
     }
 }
 

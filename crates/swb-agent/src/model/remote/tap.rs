@@ -30,7 +30,9 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Noticed {
     frames: u64,
-    finished: bool,
+    /// Whether one of them had something in it.
+    told: bool,
+    finish_reason: Option<String>,
     usage: TurnUsage,
     /// What stands before the next decoded event.
     deltas: Vec<Delta>,
@@ -46,9 +48,14 @@ impl Tap {
         self.noticed().frames
     }
 
-    /// Whether the provider has said that the answer is whole, in a frame that is not its last.
-    pub(super) fn finished(&self) -> bool {
-        self.noticed().finished
+    /// Whether there was anything in the frames; a page of HTML has none of it.
+    pub(super) fn told(&self) -> bool {
+        self.noticed().told
+    }
+
+    /// Why the answer ended, if the provider has said so in a frame that is not its last.
+    pub(super) fn finish_reason(&self) -> Option<String> {
+        self.noticed().finish_reason.clone()
     }
 
     /// What stands before the event that was just decoded.
@@ -68,12 +75,17 @@ impl ChatFrameSink for Tap {
     fn on_frame(&self, _: &FrameCtx, frame: RawFrameRef<'_>) {
         let mut noticed = self.noticed();
         noticed.frames += 1;
+        noticed.told |= !frame.data.is_empty();
         if usage::take(self.0.dialect, frame.data, &mut noticed.usage) {
             let usage = noticed.usage.clone();
             noticed.deltas.push(Delta::Usage(usage));
         }
         match self.0.dialect {
-            Dialect::OpenAi => noticed.finished |= has_finish_reason(frame.data),
+            Dialect::OpenAi => {
+                if let Some(reason) = finish_reason(frame.data) {
+                    noticed.finish_reason = Some(reason.to_owned());
+                }
+            }
             Dialect::Anthropic if frame.event == Some("content_block_start") => {
                 noticed.deltas.extend(thought_start(frame.data).into_iter().flatten());
             }
@@ -82,10 +94,12 @@ impl ChatFrameSink for Tap {
     }
 }
 
-fn has_finish_reason(frame: &str) -> bool {
+/// Reasons are single words, so this needs no parser.
+fn finish_reason(frame: &str) -> Option<&str> {
     const WORD: &str = "\"finish_reason\"";
-    let after = frame.find(WORD).map(|at| &frame[at + WORD.len()..]);
-    after.is_some_and(|rest| rest.trim_start_matches([':', ' ']).starts_with('"'))
+    let rest = &frame[frame.find(WORD)? + WORD.len()..];
+    let reason = rest.trim_start_matches([':', ' ']).strip_prefix('"')?;
+    reason.split('"').next().filter(|reason| !reason.is_empty())
 }
 
 fn thought_start(frame: &str) -> Option<Vec<Delta>> {
@@ -110,11 +124,15 @@ mod tests {
 
     #[test]
     fn the_end_is_known_by_its_reason() {
-        assert!(has_finish_reason(r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#));
-        assert!(has_finish_reason(r#"{"choices": [{"finish_reason": "length"}]}"#));
-        assert!(!has_finish_reason(r#"{"choices":[{"delta":{"content":"x"},"finish_reason":null}]}"#));
-        assert!(!has_finish_reason(r#"{"choices":[{"delta":{"content":"\"finish_reason\":\"stop\""}}]}"#));
-        assert!(!has_finish_reason("[DONE]"));
+        for (frame, reason) in [
+            (r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#, Some("stop")),
+            (r#"{"choices": [{"finish_reason": "length"}]}"#, Some("length")),
+            (r#"{"choices":[{"delta":{"content":"x"},"finish_reason":null}]}"#, None),
+            (r#"{"choices":[{"delta":{"content":"\"finish_reason\":\"stop\""}}]}"#, None),
+            ("[DONE]", None),
+        ] {
+            assert_eq!(finish_reason(frame), reason, "{frame}");
+        }
     }
 
     #[test]
