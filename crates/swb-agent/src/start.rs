@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use rustix::process::Signal;
 use swb_host::descendants;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -172,6 +173,9 @@ async fn serve(options: Options, mut input: Input, output: Output) -> Result<(),
 }
 
 fn watch_signals(told: Cancel) -> io::Result<()> {
+    // A limit on the size of files makes a write fail. Unless somebody listens it would end the process instead.
+    let mut too_large = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()))?;
+    tokio::spawn(async move { while too_large.recv().await.is_some() {} });
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     tokio::spawn(async move {

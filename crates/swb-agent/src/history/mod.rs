@@ -2,14 +2,16 @@
 //!
 //! A session is one file of JSON lines, `<id>.jsonl` ([`record`]). It is written before its id is announced, every line
 //! is appended whole, and a turn ends with a sync; what a crash tore off at the end is cut when the file is opened again
-//! and calls without an answer are closed ([`store`]). Attached files lie beside it ([`files`]). Only one process has a
+//! and calls without an answer are closed ([`load`], [`store`]). Attached files lie beside it ([`files`]). Only one process has a
 //! session open: the file itself is locked ([`lock`]). What a list of sessions shows stands at the two ends of each file ([`glance`]).
 //!
 //! Invariants: memory and file say the same; the history a model sees has an answer for each call.
 
+mod file;
 mod files;
 mod gauge;
 mod glance;
+mod load;
 mod lock;
 mod record;
 mod store;
@@ -19,16 +21,17 @@ use std::sync::Arc;
 
 use swb_proto::agent::{Block, Message, TurnUsage};
 
+pub(crate) use file::WriteError;
 pub(crate) use files::FileStore;
 pub use glance::{Glance, Known, LastTurn, Listed, newest_first};
 pub(crate) use record::TurnOutcome;
-pub(crate) use record::WriteError;
 pub use store::OpenError;
 pub(crate) use store::Sessions;
 
 use crate::compaction::{self, estimate};
+use file::HistoryFile;
 use gauge::Gauge;
-use record::{HistoryFile, Record};
+use record::Record;
 
 /// What the result of a call says whose tool did not come to its end.
 const CUT_SHORT: &str =
@@ -57,6 +60,31 @@ pub(crate) struct History {
 }
 
 impl History {
+    /// A history of which only the first record is known.
+    fn begun(first: Record, id: String, files: Arc<FileStore>, file: HistoryFile) -> Result<Self, String> {
+        let Record::Session { version, model, system, parent, .. } = first else {
+            return Err(store::NO_SESSION.to_owned());
+        };
+        if version > record::VERSION {
+            return Err(format!("it is of version {version}; this program knows {}", record::VERSION));
+        }
+        Ok(History {
+            id,
+            model,
+            system,
+            parent,
+            messages: Vec::new(),
+            turns: 0,
+            in_turn: false,
+            totals: TurnUsage::default(),
+            by_model: BTreeMap::new(),
+            gauge: Gauge::default(),
+            compactions: 0,
+            files,
+            file,
+        })
+    }
+
     /// All messages.
     pub(crate) fn messages(&self) -> &[Arc<Message>] {
         &self.messages

@@ -3,8 +3,6 @@
 //! The first line names the session; each further one is a message, a figure or a change. A kind of line that a later
 //! version adds is skipped by this one.
 
-use std::fs::File;
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -85,46 +83,4 @@ const PREVIEW_CHARS: usize = 120;
 pub(super) fn preview(message: &Message) -> String {
     let words = message.user_text().into_iter().flat_map(str::split_whitespace);
     words.flat_map(|word| [" ", word]).skip(1).flat_map(str::chars).take(PREVIEW_CHARS).collect()
-}
-
-/// The history could not be kept.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot write the history {}: {source}", path.display())]
-pub(crate) struct WriteError {
-    path: PathBuf,
-    source: io::Error,
-}
-
-/// A file that is open for appending, and locked.
-#[derive(Debug)]
-pub(super) struct HistoryFile {
-    pub(super) file: File,
-    pub(super) path: PathBuf,
-    /// Where the last whole line ends.
-    pub(super) length: u64,
-}
-
-impl HistoryFile {
-    /// Writes one line, whole or not at all.
-    pub(super) fn append(&mut self, record: &Record) -> Result<(), WriteError> {
-        let written = serde_json::to_vec(record).map_err(io::Error::from).and_then(|mut line| {
-            line.push(b'\n');
-            self.file.write_all(&line).map(|()| line.len() as u64)
-        });
-        match written {
-            Ok(length) => {
-                self.length += length;
-                Ok(())
-            }
-            Err(source) => {
-                // Half a line before the next one would spoil both.
-                let _ = self.file.set_len(self.length);
-                Err(WriteError { path: self.path.clone(), source })
-            }
-        }
-    }
-
-    pub(super) fn sync(&mut self) -> Result<(), WriteError> {
-        self.file.sync_data().map_err(|source| WriteError { path: self.path.clone(), source })
-    }
 }

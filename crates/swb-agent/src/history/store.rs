@@ -1,23 +1,24 @@
 //! The folder of sessions: making one, finding one, opening one.
 
-use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use swb_proto::Timestamp;
-use swb_proto::agent::TurnUsage;
 use swb_proto::id::{self, IdMint, SessionId};
 
-use super::gauge::Gauge;
+use super::file::HistoryFile;
+use super::load::{self, LoadError};
 use super::lock::{self, LockError};
-use super::record::{HistoryFile, Record, VERSION};
+use super::record::{Record, VERSION};
 use super::{FileStore, History};
 
 const FILES_SUFFIX: &str = ".files";
+const TORN_SUFFIX: &str = ".torn";
+pub(super) const NO_SESSION: &str = "it does not name a session";
 pub(super) const SUFFIX: &str = ".jsonl";
 
 /// Why a session cannot be used.
@@ -100,34 +101,22 @@ impl Sessions {
             Err(LockError::InUse) => return Err(OpenError::InUse { id }),
             Err(LockError::Io(source)) => return Err(failed(source)),
         }
-        let mut file = HistoryFile { file, path: path.clone(), length: 0 };
+        let mut file = HistoryFile::new(file, path.clone());
         let record = Record::Session {
             version: VERSION,
             id: id.clone(),
             created_at: Timestamp::from_system_time(now).as_str().to_owned(),
             model: model.to_owned(),
-            system: system.clone(),
-            parent: parent.clone(),
+            system,
+            parent,
             cwd: std::env::current_dir().unwrap_or_default(),
         };
         file.append(&record).and_then(|()| file.sync()).map_err(|error| failed(io::Error::other(error)))?;
         // The name must survive as well as the content.
         File::open(&self.folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
-        Ok(History {
-            model: model.to_owned(),
-            system,
-            parent,
-            messages: Vec::new(),
-            turns: 0,
-            in_turn: false,
-            totals: TurnUsage::default(),
-            by_model: BTreeMap::new(),
-            gauge: Gauge::default(),
-            compactions: 0,
-            files: self.files(&id),
-            id,
-            file,
-        })
+        let files = self.files(&id);
+        let begun = History::begun(record, id, files, file);
+        begun.map_err(|reason| OpenError::Damaged { path: path.clone(), line: 1, reason })
     }
 
     /// The session of this id, or the only one whose id contains this.
@@ -135,23 +124,48 @@ impl Sessions {
         let id = self.find(wanted)?;
         let path = self.path(&id);
         let failed = |source| OpenError::Io { path: path.clone(), source };
-        let mut file = OpenOptions::new().read(true).append(true).open(&path).map_err(failed)?;
+        let file = OpenOptions::new().read(true).append(true).open(&path).map_err(failed)?;
         match lock::take(&file) {
             Ok(()) => {}
             Err(LockError::InUse) => return Err(OpenError::InUse { id }),
             Err(LockError::Io(source)) => return Err(failed(source)),
         }
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(failed)?;
-        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        if whole < bytes.len() {
-            file.set_len(whole as u64).map_err(failed)?;
-        }
-        let file = HistoryFile { file, path: path.clone(), length: whole as u64 };
-        let files = self.files(&id);
-        let mut history = load(id, &bytes[..whole], files, file)?;
+        let mut history = self.load(id, &file)?;
         history.close_dangling_calls().map_err(|error| failed(io::Error::other(error)))?;
         history.sweep_files();
+        Ok(history)
+    }
+
+    fn load(&self, id: String, file: &File) -> Result<History, OpenError> {
+        let path = self.path(&id);
+        let failed = |source| OpenError::Io { path: path.clone(), source };
+        let appending = HistoryFile::new(file.try_clone().map_err(failed)?, path.clone());
+        let mut beginning = Some((id, appending));
+        let mut history = None;
+        let read = load::records(file, |record| match (&mut history, beginning.take()) {
+            (None, Some((id, file))) => {
+                let files = self.files(&id);
+                history = Some(History::begun(record, id, files, file)?);
+                Ok(())
+            }
+            (Some(history), _) => {
+                history.take(record);
+                Ok(())
+            }
+            (None, None) => Ok(()),
+        });
+        let (good_end, whole_lines_follow) = read.map_err(|error| match error {
+            LoadError::Damaged { line, reason } => OpenError::Damaged { path: path.clone(), line, reason },
+            LoadError::Io(source) => failed(source),
+        })?;
+        let Some(mut history) = history else {
+            return Err(OpenError::Damaged { path, line: 1, reason: NO_SESSION.to_owned() });
+        };
+        if whole_lines_follow {
+            let beside = self.folder.join(format!("{}{TORN_SUFFIX}", history.id));
+            load::keep_tail(file, good_end, &beside).map_err(failed)?;
+        }
+        history.file.cut(good_end).map_err(failed)?;
         Ok(history)
     }
 
@@ -184,38 +198,7 @@ fn names(folder: &Path) -> impl Iterator<Item = String> {
     entries.filter_map(|entry| entry.file_name().to_str()?.strip_suffix(SUFFIX).map(str::to_owned))
 }
 
-fn load(id: String, bytes: &[u8], files: Arc<FileStore>, file: HistoryFile) -> Result<History, OpenError> {
-    let path = file.path.clone();
-    let damaged =
-        |line: usize, reason: String| OpenError::Damaged { path: path.clone(), line: line + 1, reason };
-    let mut lines = bytes.split_inclusive(|byte| *byte == b'\n').enumerate();
-    let first = lines.next().map(|(_, line)| serde_json::from_slice(line));
-    let Some(Ok(Record::Session { version, model, system, parent, .. })) = first else {
-        return Err(damaged(0, "it does not name a session".to_owned()));
-    };
-    if version > VERSION {
-        return Err(damaged(0, format!("it is of version {version}; this program knows {VERSION}")));
-    }
-    let mut history = History {
-        id,
-        model,
-        system,
-        parent,
-        messages: Vec::new(),
-        turns: 0,
-        in_turn: false,
-        totals: TurnUsage::default(),
-        by_model: BTreeMap::new(),
-        gauge: Gauge::default(),
-        compactions: 0,
-        files,
-        file,
-    };
-    for (at, line) in lines {
-        history.take(serde_json::from_slice(line).map_err(|error| damaged(at, error.to_string()))?);
-    }
-    Ok(history)
-}
-
+#[cfg(test)]
+mod damage;
 #[cfg(test)]
 mod tests;

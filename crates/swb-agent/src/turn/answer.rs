@@ -4,12 +4,15 @@ use serde_json::{Map, Value};
 use swb_proto::agent::{AssistantEvent, Block, TurnUsage};
 
 use crate::model::Delta;
+use crate::tools::limits;
 
 /// What has come so far.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
     parts: Vec<Part>,
     pub(super) usage: Option<TurnUsage>,
+    /// How much there is of it, in bytes.
+    pub(super) size: usize,
 }
 
 #[derive(Debug)]
@@ -46,6 +49,13 @@ impl Wanted {
 impl Answer {
     /// Takes a piece; returns what the parent is to see of it.
     pub(super) fn take(&mut self, delta: Delta) -> Option<AssistantEvent> {
+        if let Delta::Text(delta)
+        | Delta::Thinking(delta)
+        | Delta::Signature(delta)
+        | Delta::CallInput { delta, .. } = &delta
+        {
+            self.size += delta.len();
+        }
         match delta {
             Delta::Text(delta) => {
                 match self.parts.last_mut() {
@@ -110,12 +120,17 @@ impl Answer {
         (blocks.collect(), wanted)
     }
 
-    /// The words of an answer that did not come to its end, and the calls it had begun.
-    pub(super) fn without_calls(self) -> (Vec<Block>, Vec<String>) {
+    /// The words of an answer that did not come to its end, up to so many characters of each block, and the calls it
+    /// had begun.
+    pub(super) fn without_calls(self, kept_chars: usize) -> (Vec<Block>, Vec<String>) {
         let (blocks, wanted) = self.finish();
         // Thinking without an answer behind it is refused by some providers.
-        let blocks =
-            blocks.into_iter().filter(|block| matches!(block, Block::Text { text } if !text.is_empty()));
+        let blocks = blocks.into_iter().filter_map(|block| match block {
+            Block::Text { text } if !text.is_empty() => {
+                Some(Block::Text { text: limits::for_history(&text, kept_chars) })
+            }
+            _ => None,
+        });
         (blocks.collect(), wanted.into_iter().map(|call| call.id).collect())
     }
 }
@@ -183,7 +198,7 @@ mod tests {
         answer.take(Delta::Thinking("hm".into()));
         answer.take(Delta::Text("half".into()));
         call(&mut answer, "1", &["{"]);
-        let (blocks, started) = answer.without_calls();
+        let (blocks, started) = answer.without_calls(100);
         assert_eq!(blocks, [Block::Text { text: "half".into() }]);
         assert_eq!(started, ["1"]);
     }

@@ -34,6 +34,9 @@ const MAX_STEPS: usize = 500;
 /// After so many pieces the loop gets its chance, however fast the model is.
 const PIECES_AT_A_TIME: usize = 64;
 
+/// A model that talks for ever is stopped here, in bytes.
+const MAX_ANSWER: usize = 16 * 1024 * 1024;
+
 /// A history that a turn and the loop share. Locked for moments only.
 pub(crate) type SharedHistory = Arc<Mutex<History>>;
 
@@ -104,6 +107,8 @@ enum TurnError {
     Gone(#[from] Gone),
     #[error("the message has about {tokens} tokens; the model's context has room for {window}")]
     TooLarge { tokens: u64, window: u64 },
+    #[error("the model's answer is longer than {} MiB", MAX_ANSWER >> 20)]
+    Flood,
     #[error("the model went on calling tools for {MAX_STEPS} steps")]
     Endless,
 }
@@ -217,7 +222,7 @@ impl Turn {
             return Ok(wanted);
         }
         // What the parent has seen stays; calls that were never whole do not.
-        let (blocks, started) = answer.without_calls();
+        let (blocks, started) = answer.without_calls(limits::kept_chars(self.context_window, 1));
         if !blocks.is_empty() {
             locked(&self.history).push(Message::assistant(blocks))?;
         }
@@ -249,6 +254,9 @@ impl Turn {
                 delta => {
                     if let Some(event) = answer.take(delta) {
                         self.show(event).await?;
+                    }
+                    if answer.size > MAX_ANSWER {
+                        return Err(TurnError::Flood);
                     }
                 }
             }

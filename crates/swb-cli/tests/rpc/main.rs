@@ -11,6 +11,7 @@ mod commands;
 mod compaction;
 mod ending;
 mod framing;
+mod full_disk;
 mod guarding;
 mod providers;
 mod sessions;

@@ -97,3 +97,39 @@ fn profiles_keep_their_sessions_apart() {
         assert_eq!(world.swb(["rpc", "--profile", name]).code, Some(2), "{name:?}");
     }
 }
+
+#[test]
+fn a_child_killed_after_any_frame_leaves_a_history_that_loads_and_goes_on() {
+    let world = world();
+    let note = world.folder().join("note.txt");
+    std::fs::write(&note, "x").unwrap();
+    let script = "!tool ls {}\n!tool read {\"path\":\"note.txt\"}\n!then\n!say two words\n!usage 190000 5";
+    let prompt = |id: &str| json!({ "type": "prompt", "id": id, "message": script, "attachments": [{ "path": note }] });
+    for taken in 0.. {
+        let mut child = Child::start(&world, &[]);
+        // The second turn begins with a compaction, because the first one fills the context.
+        child.send(prompt("p"));
+        child.send(json!({ "type": "follow_up", "id": "q", "message": script }));
+        let mut ended = false;
+        for _ in 0..taken {
+            let frame = child.next();
+            ended |= frame["type"] == "response" && frame["id"] == "q";
+            if ended {
+                break;
+            }
+        }
+        child.signal(Signal::KILL);
+        child.exit_code();
+        let mut again = Child::start(&world, &["--continue", &child.session_id]);
+        let messages = again.messages();
+        let count = |kind: &str| {
+            let blocks = messages.iter().filter_map(|message| message["content"].as_array()).flatten();
+            blocks.filter(|block| block["type"] == kind).count()
+        };
+        assert_eq!(count("tool_use"), count("tool_result"), "killed after {taken} frames: {messages:#?}");
+        assert_eq!(again.turn("r", "!say on").pop().unwrap()["ok"], true, "killed after {taken} frames");
+        if ended {
+            break;
+        }
+    }
+}

@@ -70,6 +70,18 @@ fn an_answer_that_is_cut_off_or_empty_is_never_a_success() {
 }
 
 #[test]
+fn a_model_that_never_ends_is_stopped_and_only_a_part_is_kept() {
+    let world = world();
+    let mut child = Child::start(&world, &[]);
+    let word = "x".repeat(100_000);
+    let response = child.turn("p", &format!("!repeat 1000 {word}")).pop().unwrap();
+    assert_eq!(response["error"], "the model's answer is longer than 16 MiB");
+    let kept = child.messages()[1]["content"][0]["text"].take();
+    assert!(kept.as_str().unwrap().ends_with("total chars, showing first 30000]"));
+    assert_eq!(child.turn("q", "!say on").pop().unwrap()["ok"], true);
+}
+
+#[test]
 fn a_thousand_fast_failing_prompts_leave_it_idle_and_answering() {
     let world = world();
     let mut child = Child::start(&world, &[]);

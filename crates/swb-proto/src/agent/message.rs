@@ -1,6 +1,10 @@
 //! The messages of a history, as `get_messages` shows them and as the history file keeps them.
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
+
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{self, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 /// Who speaks.
@@ -23,13 +27,40 @@ pub struct Message {
 }
 
 /// Plain text, or blocks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Content {
     /// What a user wrote.
     Text(String),
     /// What a model said, or what tools returned.
     Blocks(Vec<Block>),
+}
+
+// Told apart by what stands there, and read in one pass: a history may have a hundred thousand of them.
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Content;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a text or a list of blocks")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Content, E> {
+                Ok(Content::Text(text.to_owned()))
+            }
+
+            fn visit_string<E: de::Error>(self, text: String) -> Result<Content, E> {
+                Ok(Content::Text(text))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, blocks: A) -> Result<Content, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(blocks)).map(Content::Blocks)
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
 }
 
 /// A part of a message.

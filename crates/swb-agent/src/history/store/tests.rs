@@ -1,4 +1,4 @@
-//! What survives: kills at any byte, a second process, damage.
+//! Which session is opened, and by whom.
 
 use super::*;
 use serde_json::json;
@@ -45,46 +45,6 @@ fn a_part_of_an_id_is_enough_if_it_fits_only_one() {
     for unknown in ["nobody", "../x", "", "a/b"] {
         assert!(matches!(sessions.open(unknown), Err(OpenError::Unknown { .. })), "{unknown:?}");
     }
-}
-
-#[test]
-fn a_history_cut_at_any_byte_loads_and_answers_every_call() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut history = sessions(&dir).create("demo", None, None).unwrap();
-    let header = history.file.length;
-    history.push(Message::user("hi")).unwrap();
-    history.push(call()).unwrap();
-    history.used(&TurnUsage { input_tokens: 3, ..TurnUsage::default() }).unwrap();
-    let (id, path) = (history.id.clone(), history.file.path.clone());
-    drop(history);
-    let bytes = std::fs::read(&path).unwrap();
-    for end in usize::try_from(header).unwrap()..=bytes.len() {
-        std::fs::write(&path, &bytes[..end]).unwrap();
-        let history = sessions(&dir).open(&id).unwrap();
-        let called = history.messages().iter().flat_map(|message| message.calls()).count();
-        let answered = history
-            .messages()
-            .iter()
-            .flat_map(|message| message.blocks())
-            .filter(|block| matches!(block, Block::ToolResult { is_error: true, .. }))
-            .count();
-        assert_eq!(called, answered, "cut at {end}");
-    }
-    let again = sessions(&dir).open(&id).unwrap();
-    assert_eq!(again.messages().len(), 3, "the closing answer is kept and not given twice");
-    assert_eq!(again.totals().input_tokens, 3);
-}
-
-#[test]
-fn a_damaged_middle_is_an_error_with_its_line() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut history = sessions(&dir).create("demo", None, None).unwrap();
-    history.push(Message::user("hi")).unwrap();
-    let (id, path) = (history.id.clone(), history.file.path.clone());
-    drop(history);
-    let text = std::fs::read_to_string(&path).unwrap().replace("\"role\"", "role");
-    std::fs::write(&path, text + "{\"type\":\"later\",\"x\":1}\n").unwrap();
-    assert!(matches!(sessions(&dir).open(&id), Err(OpenError::Damaged { line: 2, .. })));
 }
 
 #[test]
