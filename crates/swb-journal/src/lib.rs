@@ -1,7 +1,9 @@
-//! What is kept: message-bus files, registries of records and sequence reservations; locking, recovery, rotation.
+//! What is kept: message-bus files, registries of records, the audit log and sequence reservations; locking, recovery,
+//! rotation.
 //!
 //! Everything here is synchronous and knows no protocol: files, locks and the rules that keep them whole.
 
+pub mod audit;
 pub mod message_bus;
 pub mod registry;
 pub mod sequence;
