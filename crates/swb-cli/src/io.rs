@@ -21,11 +21,13 @@ pub(crate) const NAME: Style = AnsiColor::Cyan.on_default();
 #[derive(Debug)]
 pub(crate) struct Io {
     pub(crate) json: bool,
+    /// Scripts call us by the incumbent's name and know its errors.
+    run_agent: bool,
 }
 
 impl Io {
     pub(crate) fn new(json: bool) -> Self {
-        Io { json }
+        Io { json, run_agent: is_run_agent() }
     }
 
     /// Applies what the configuration says about output. An unusable configuration is reported by who needs it.
@@ -47,18 +49,35 @@ impl Io {
 
     /// Prints one object: on one line, unless a person is looking.
     pub(crate) fn object(&self, value: &impl Serialize) -> Result<(), Failure> {
-        let text = if std::io::stdout().is_terminal() {
+        let text = if self.is_terminal() {
             // By way of a value, because text that is JSON already would be printed as it came.
             serde_json::to_value(value).and_then(|value| serde_json::to_string_pretty(&value))
         } else {
             serde_json::to_string(value)
         };
-        self.line(text.map_err(std::io::Error::from)?)
+        self.verbatim(text.map_err(std::io::Error::from)?)
     }
 
     /// Prints one object of many: on one line, whoever is looking.
     pub(crate) fn json_line(&self, value: &impl Serialize) -> Result<(), Failure> {
-        self.line(serde_json::to_string(value).map_err(std::io::Error::from)?)
+        self.verbatim(serde_json::to_string(value).map_err(std::io::Error::from)?)
+    }
+
+    /// Prints one line of bytes that are not ours: none is taken for a colour and taken out.
+    pub(crate) fn verbatim(&self, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
+        let mut out = std::io::stdout().lock();
+        out.write_all(bytes.as_ref())?;
+        Ok(out.write_all(b"\n")?)
+    }
+
+    /// Whether a person is looking.
+    pub(crate) fn is_terminal(&self) -> bool {
+        std::io::stdout().is_terminal()
+    }
+
+    /// Whether to use colours.
+    pub(crate) fn is_colourful(&self) -> bool {
+        anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
     }
 
     /// Says something beside the result.
@@ -80,6 +99,11 @@ impl Io {
             let _ = writeln!(err, "{}", json!({ "error": error }));
             return failure.code;
         }
+        if self.run_agent {
+            let causes = failure.cause.iter().map(|cause| format!(": {cause}"));
+            let _ = writeln!(err, "Error: {}{}", failure.message, causes.collect::<String>());
+            return failure.code;
+        }
         let _ = writeln!(err, "{BAD}error:{BAD:#} {}", failure.message);
         if let Some(cause) = &failure.cause {
             let _ = writeln!(err, "  {cause}");
@@ -89,6 +113,12 @@ impl Io {
         }
         failure.code
     }
+}
+
+/// Whether this program was called by the incumbent's name.
+pub(crate) fn is_run_agent() -> bool {
+    let called = std::env::args_os().next().map(std::path::PathBuf::from);
+    called.and_then(|path| path.file_name().map(|name| name == "run-agent")).unwrap_or(false)
 }
 
 /// The configuration as commands see it: the user's file, the project's, the environment, the command line.

@@ -51,7 +51,13 @@ pub fn main() -> ExitCode {
 
 /// Help and version are no errors. Scripts of `swb bus` know only 0 and 1.
 fn usage(error: &clap::Error) -> ExitCode {
-    let _ = error.print();
+    if io::is_run_agent() && error.use_stderr() {
+        let text = error.to_string();
+        let first = text.lines().next().unwrap_or_default();
+        Io::new(false).note(format!("Error: {}", first.trim_start_matches("error: ")));
+    } else {
+        let _ = error.print();
+    }
     let bus = std::env::args_os().nth(1).is_some_and(|first| first == "bus");
     match error.exit_code() {
         0 => ExitCode::SUCCESS,

@@ -6,14 +6,28 @@ use swb_proto::message::MessageItem;
 
 use crate::failure::Failure;
 use crate::io::{BAD, DIM, Io};
+use crate::plain;
 
-/// Prints one message. The plain form is `[time] (TYPE) body`, with the time as the record has it.
+/// Behind a body that was longer once.
+const CUT: &str = " (cut short)";
+
+/// Prints one message. The plain form is `[time] (TYPE) body`, with the time as the record has it and the body as it is,
+/// byte for byte. On a terminal what others wrote is made harmless.
 pub(super) fn message(message: &Message, io: &Io) -> Result<(), Failure> {
     if io.json {
         return io.json_line(&MessageItem::from(message));
     }
-    let style = style_of(&message.kind);
-    io.line(format!("{DIM}[{}]{DIM:#} {style}({}){style:#} {}", time(message), message.kind, body(message)))
+    let plain = Style::new();
+    let (dim, style) = if io.is_colourful() { (DIM, style_of(&message.kind)) } else { (plain, plain) };
+    let kind = said(&message.kind, io);
+    let mut line = format!("{dim}[{}]{dim:#} {style}({kind}){style:#} ", time(message)).into_bytes();
+    if io.is_terminal() {
+        line.extend_from_slice(plain::text(&message.body_text()).as_bytes());
+    } else {
+        line.extend_from_slice(&message.body);
+    }
+    line.extend_from_slice(if is_cut(message) { CUT.as_bytes() } else { b"" });
+    io.verbatim(line)
 }
 
 /// The time of day as the record's author saw it.
@@ -26,13 +40,19 @@ pub(super) fn time(message: &Message) -> String {
     }
 }
 
-pub(super) fn body(message: &Message) -> String {
-    let text = message.body_text();
-    if message.body_state == BodyState::Cut {
-        format!("{text} {BAD}(cut short){BAD:#}")
-    } else {
-        text.into_owned()
-    }
+/// The body as text for people.
+pub(super) fn body(message: &Message, io: &Io) -> String {
+    let text = said(&message.body_text(), io);
+    if is_cut(message) { format!("{text}{BAD}{CUT}{BAD:#}") } else { text }
+}
+
+/// What somebody else wrote.
+pub(super) fn said(text: &str, io: &Io) -> String {
+    if io.is_terminal() { plain::text(text) } else { text.to_owned() }
+}
+
+fn is_cut(message: &Message) -> bool {
+    message.body_state == BodyState::Cut
 }
 
 /// A colour by the meaning of the common types.

@@ -90,8 +90,8 @@ fn print(message: &Message, depth: usize, asked: bool, io: &Io) -> Result<(), Fa
     let mark = if asked { BOLD } else { anstyle::Style::new() };
     io.line(format!(
         "{indent}{style}({}){style:#} {mark}{}{mark:#}",
-        message.kind,
-        show::body(message).replace('\n', &format!("\n{indent}  "))
+        show::said(&message.kind, io),
+        show::body(message, io).replace('\n', &format!("\n{indent}  "))
     ))?;
-    io.line(format!("{indent}{DIM}{} · {}{DIM:#}", show::time(message), message.id))
+    io.line(format!("{indent}{DIM}{} · {}{DIM:#}", show::time(message), show::said(&message.id, io)))
 }
