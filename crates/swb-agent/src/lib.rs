@@ -9,6 +9,7 @@
 //! * `compaction` – a long conversation becomes a short one.
 //! * `history`, [`sessions`] – the conversation as JSON lines, whole after any crash; all of them at a glance.
 //! * `subagent` – other agents, driven over the protocol that our own parent speaks with us.
+//! * `lend` – tools that agents of one tree share.
 //! * `tools`, [`gate`] – what the model can do, and the one seam that decides whether it may.
 //!
 //! Nothing here needs the daemon. Proof: unit tests beside the code; the conformance suite `crates/swb-cli/tests/rpc/`
@@ -19,6 +20,7 @@ mod cancel;
 mod compaction;
 pub mod gate;
 mod history;
+mod lend;
 pub mod model;
 mod regular_file;
 mod rpc;

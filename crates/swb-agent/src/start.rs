@@ -19,6 +19,7 @@ use crate::cancel::Cancel;
 use crate::gate::ask::Asks;
 use crate::gate::{Gate, Mode};
 use crate::history::{OpenError, Sessions, WriteError};
+use crate::lend::Borrowed;
 use crate::model::catalogue::{self, Catalogue};
 use crate::model::settings::Settings;
 use crate::rpc::{Agent, Why};
@@ -114,7 +115,7 @@ fn leave_the_terminal() {
 pub fn describe_tools() -> serde_json::Value {
     let place = Place::new(&std::env::current_dir().unwrap_or_default(), PathBuf::new());
     let (gate, asks) = (Arc::new(Gate::default()), Arc::new(Asks::new(None, Duration::ZERO)));
-    Toolbox::new(Arc::new(place), gate, asks, Arc::new(Subagents::nowhere())).describe()
+    Toolbox::new(Arc::new(place), gate, asks, Arc::new(Subagents::nowhere()), Arc::default()).describe()
 }
 
 async fn serve(options: Options, mut input: Input, output: Output) -> Result<(), StartError> {
@@ -153,7 +154,9 @@ async fn serve(options: Options, mut input: Input, output: Output) -> Result<(),
         gate: Arc::clone(&gate),
         limits: Limits::default(),
     }));
-    let toolbox = Arc::new(Toolbox::new(place, gate, asks, subagents));
+    let borrowed = Arc::new(Borrowed::new(output.clone()));
+    let toolbox = Arc::new(Toolbox::new(place, gate, asks, subagents, borrowed));
+    toolbox.subagents.lend_from(&toolbox);
     let models = Arc::new(Catalogue::new(options.models, &|name| std::env::var(name).ok()));
     let mut agent =
         Agent::new(output.clone(), sessions, Arc::new(Mutex::new(history)), toolbox, models, system);

@@ -53,6 +53,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) agents: &'a [String],
     /// The folder it works in.
     pub(crate) workspace: &'a Path,
+    /// What it may do at most, however much the gate lets others do.
+    pub(crate) mode: Mode,
 }
 
 /// What is to be done.
@@ -81,6 +83,8 @@ pub(crate) enum Effect {
     Consult,
     /// Has another agent do something, which is judged when that does it.
     Delegate,
+    /// Uses a tool that was lent, which whoever has lent it judges.
+    Borrow,
 }
 
 /// What comes out.
@@ -120,7 +124,7 @@ impl Gate {
 
     /// May the subject do this with these arguments?
     pub(crate) fn decide(&self, subject: Subject<'_>, action: &Action<'_>, _arguments: &Value) -> Decision {
-        let mode = self.mode();
+        let mode = self.mode().min(subject.mode);
         if let Effect::Run { command, folder } = &action.effect {
             let room = shell::Room { workspace: subject.workspace, home: self.home.as_deref() };
             return shell::decide(mode, room, command, folder);
@@ -146,7 +150,7 @@ fn read_only(action: &Action<'_>) -> Decision {
     let deny = |what: &str| Decision::Deny { reason: format!("{what} is not allowed in read-only mode") };
     match &action.effect {
         Effect::Read(path) => read(path),
-        Effect::Listen | Effect::Consult | Effect::Delegate => Decision::Allow,
+        Effect::Listen | Effect::Consult | Effect::Delegate | Effect::Borrow => Decision::Allow,
         Effect::Run { .. } => deny("running this command"),
         Effect::Write(_) => deny("writing a file"),
         Effect::Post => deny("posting a message"),
@@ -157,7 +161,9 @@ fn in_workspace(workspace: &Path, action: &Action<'_>) -> Decision {
     let ask = |risk, reason: String| Decision::Ask { risk, reason };
     match &action.effect {
         Effect::Read(path) => read(path),
-        Effect::Listen | Effect::Post | Effect::Consult | Effect::Delegate => Decision::Allow,
+        Effect::Listen | Effect::Post | Effect::Consult | Effect::Delegate | Effect::Borrow => {
+            Decision::Allow
+        }
         Effect::Write(path) if !path.starts_with(workspace) => {
             ask(Risk::High, format!("{} is outside the working directory", path.display()))
         }
@@ -181,7 +187,7 @@ mod tests {
     use super::*;
 
     fn decide(mode: Mode, effect: Effect) -> Decision {
-        let subject = Subject { session_id: "s", agents: &[], workspace: Path::new("/w") };
+        let subject = Subject { session_id: "s", agents: &[], workspace: Path::new("/w"), mode: Mode::Full };
         Gate::new(mode).decide(subject, &Action { tool: "t", effect }, &Value::Null)
     }
 
@@ -226,6 +232,18 @@ mod tests {
             assert!(matches!(decision, Decision::Ask { risk: Risk::High, .. }), "{mode:?}");
         }
         assert_eq!(decide(Mode::Full, Effect::Write("/w/.git/hooks/pre-commit".into())), Decision::Allow);
+    }
+
+    #[test]
+    fn a_subject_may_have_less_than_the_gate_gives() {
+        let write = Action { tool: "t", effect: Effect::Write("/w/a".into()) };
+        let decide = |gate, mode| {
+            let subject = Subject { session_id: "s", agents: &[], workspace: Path::new("/w"), mode };
+            Gate::new(gate).decide(subject, &write, &Value::Null)
+        };
+        assert!(matches!(decide(Mode::Full, Mode::ReadOnly), Decision::Deny { .. }));
+        assert!(matches!(decide(Mode::ReadOnly, Mode::Full), Decision::Deny { .. }));
+        assert_eq!(decide(Mode::Full, Mode::Workspace), Decision::Allow);
     }
 
     #[test]

@@ -2,16 +2,17 @@
 
 use std::sync::{Arc, Mutex};
 
-use swb_proto::agent::{AddedCommand, Attachment, Command, Message, Request};
+use swb_proto::agent::{AddedCommand, Attachment, Command, LentTool, Message, Request};
 
 use super::reply::{
-    Cleared, Messages, ModeSet, ModelSet, Nothing, Outcome, Queued, QueuedItem, Session, State, Stats,
+    Cleared, Lent, Messages, ModeSet, ModelSet, Nothing, Outcome, Queued, QueuedItem, Session, State, Stats,
     ThinkingSet, Tools,
 };
 use super::{Agent, Gone};
 use crate::gate::Mode;
 use crate::gate::ask::Answer;
 use crate::model::Thinking;
+use crate::tools::Ran;
 use crate::turn::locked;
 use crate::turn::queue::{STEER, Waiting};
 
@@ -110,6 +111,13 @@ impl Agent {
                 }
                 None => self.fail(Some(id), "the modes are `read-only`, `workspace` and `full`").await,
             },
+            AddedCommand::Lend { id, tools, add } => self.lend(id, tools, add).await,
+            AddedCommand::LentResult { id, call_id, result, failed } => {
+                match self.toolbox.borrowed.answer(&call_id, Ran { result, failed }) {
+                    Ok(()) => self.respond(&id, "lent_result", &Nothing::default()).await,
+                    Err(error) => self.fail(Some(id), error.to_string()).await,
+                }
+            }
             AddedCommand::Answer { id, ask_id, option, text, declined } => {
                 match self.toolbox.asks.answer(&ask_id, Answer { option, text, declined }) {
                     Ok(()) => self.respond(&id, "answer", &Nothing::default()).await,
@@ -117,6 +125,12 @@ impl Agent {
                 }
             }
         }
+    }
+
+    async fn lend(&mut self, id: String, tools: Vec<LentTool>, add: bool) -> Result<(), Gone> {
+        let toolbox = &self.toolbox;
+        let (lent, refused) = toolbox.borrowed.take(tools, add, |name| toolbox.is_own(name));
+        self.respond(&id, "lend", &Lent { lent, ok: true, refused }).await
     }
 
     /// Begins a turn with this, or lets it wait for the one that is running. Only what need not wait may have files.

@@ -154,7 +154,7 @@ impl Agent {
         let toolbox = Arc::clone(&self.toolbox);
         let cancel = self.calls_cancel.clone();
         let session_id = locked(&self.history).id.clone();
-        let printer = Printer { output: self.output.clone(), tool_id: id.clone() };
+        let printer = Printer::new(self.output.clone(), id.clone());
         self.calls.spawn(async move {
             let ran = toolbox.run(&session_id, &name, arguments, &cancel, printer).await;
             (id, ran)

@@ -183,6 +183,14 @@ pub(super) struct Cleared {
 }
 
 #[derive(Serialize)]
+pub(super) struct Lent {
+    /// How many tools are lent now.
+    pub(super) lent: usize,
+    pub(super) ok: bool,
+    pub(super) refused: Vec<String>,
+}
+
+#[derive(Serialize)]
 pub(super) struct ThinkingSet<'a> {
     pub(super) level: &'a str,
     pub(super) ok: bool,

@@ -1,6 +1,6 @@
 //! A parent's side of the protocol, for one task: ready, prompt, frames until the answer.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use swb_proto::agent::{
     AddedCommand, AddedEvent, AssistantEvent, Command, Event, Frame, TaskState, TaskUpdate, TurnUsage,
@@ -12,7 +12,10 @@ use super::process::{Process, Trouble};
 use super::relay::{Put, Relay};
 use super::task::{Order, Task};
 use super::{Limits, Surroundings, status};
+use crate::gate::Gate;
+use crate::lend::lender::{self, Lender};
 use crate::stdio::output::Output;
+use crate::tools::Toolbox;
 
 /// The id of the one prompt.
 const TASK: &str = "task";
@@ -47,6 +50,8 @@ pub(super) struct Drive {
     output: Output,
     limits: Limits,
     relay: Relay,
+    lender: Lender,
+    gate: Arc<Gate>,
     orders: mpsc::Receiver<Order>,
     /// The call whose arguments are still to come: its id and its tool.
     calls: Vec<(String, String)>,
@@ -61,11 +66,14 @@ impl Drive {
         process: Process,
         task: Arc<Task>,
         around: &Surroundings,
+        toolbox: Weak<Toolbox>,
         orders: mpsc::Receiver<Order>,
     ) -> Self {
         Drive {
             process,
             relay: Relay::new(Arc::clone(&around.asks), task.name.clone()),
+            lender: Lender::new(toolbox, task.name.clone()),
+            gate: Arc::clone(&around.gate),
             task,
             output: around.output.clone(),
             limits: around.limits,
@@ -81,6 +89,9 @@ impl Drive {
     pub(super) async fn run(&mut self, words: &str) -> Result<(), Failure> {
         let ready = timeout(self.limits.ready, self.ready()).await;
         let model = ready.map_err(|_| Failure::NotReady(self.limits.ready))??;
+        for frame in lender::frames(self.lender.tools()) {
+            self.process.send(&frame)?;
+        }
         // A mode that has become narrower meanwhile holds before anything is done.
         let mut early = Vec::new();
         while let Ok(order) = self.orders.try_recv() {
@@ -108,6 +119,7 @@ impl Drive {
                 }
                 Some(order) = self.orders.recv() => self.pass_on(order)?,
                 answer = self.relay.answered() => self.process.send(&answer)?,
+                result = self.lender.done() => self.process.send(&result)?,
                 () = sleep_until(heard + limit) => {
                     if asked {
                         return Err(Failure::Silent);
@@ -159,6 +171,11 @@ impl Drive {
             Frame::Added(AddedEvent::Ask { ask_id, subject, risk, options, free_text, reason, .. }) => {
                 self.relay.put(Put { ask_id, subject, risk, options, free_text, reason });
             }
+            Frame::Added(AddedEvent::LentCall(call)) => {
+                let mode = self.task.mode(self.gate.mode());
+                self.lender.call(call, mode);
+            }
+            Frame::Added(AddedEvent::LentCancel { call_id }) => self.lender.cancel(&call_id),
             Frame::Added(AddedEvent::AskClosed { ask_id, .. }) => self.relay.close(&ask_id),
             Frame::Added(AddedEvent::TaskUpdate(mut update)) => {
                 update.path.insert(0, self.task.id);

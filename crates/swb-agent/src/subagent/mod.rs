@@ -28,7 +28,7 @@ mod work;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use swb_proto::agent::TurnUsage;
@@ -42,6 +42,7 @@ pub(crate) use work::Wish;
 use crate::gate::ask::Asks;
 use crate::gate::{Gate, Mode};
 use crate::stdio::output::Output;
+use crate::tools::Toolbox;
 use crate::turn::{SharedHistory, locked};
 
 /// A root may have subagents, these may have some, and those may, too.
@@ -96,6 +97,8 @@ pub(crate) struct Surroundings {
 pub(crate) struct Subagents {
     /// `None` where there is only a list of tools to be shown.
     around: Option<Surroundings>,
+    /// The tools that can be lent to them.
+    toolbox: OnceLock<Weak<Toolbox>>,
     state: Mutex<State>,
     /// One of them has ended.
     ended: Notify,
@@ -125,11 +128,21 @@ pub(crate) enum StartError {
 impl Subagents {
     /// None can be started, but the tools can be listed.
     pub(crate) fn nowhere() -> Self {
-        Subagents { around: None, state: Mutex::default(), ended: Notify::new() }
+        Subagents { around: None, toolbox: OnceLock::new(), state: Mutex::default(), ended: Notify::new() }
     }
 
     pub(crate) fn new(around: Surroundings) -> Self {
         Subagents { around: Some(around), ..Self::nowhere() }
+    }
+
+    /// Lends them what can be lent of these.
+    pub(crate) fn lend_from(&self, toolbox: &Arc<Toolbox>) {
+        // There is only one, so whoever comes second brings the same.
+        let _ = self.toolbox.set(Arc::downgrade(toolbox));
+    }
+
+    fn toolbox(&self) -> Weak<Toolbox> {
+        self.toolbox.get().cloned().unwrap_or_default()
     }
 
     /// Whether this agent is one that may have subagents at all.

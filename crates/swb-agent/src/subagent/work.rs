@@ -1,7 +1,7 @@
 //! The life of one subagent, from its start to its outcome.
 
 use std::process::ExitStatus;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use swb_proto::agent::{AddedEvent, Command, Event, TaskState, TaskUpdate, TurnUsage};
@@ -14,6 +14,7 @@ use super::process::{Process, Trouble};
 use super::status::preview;
 use super::task::{Ended, Order, Outcome, Task};
 use super::{Subagents, Surroundings};
+use crate::tools::Toolbox;
 use crate::turn::{SharedHistory, locked};
 
 const TASK_PREVIEW_CHARS: usize = 80;
@@ -53,7 +54,7 @@ pub(super) async fn work(
     let start = Event::SubagentStart { subagent_id, agent_name, task_preview };
     // Here and below: a parent that has gone is noticed by the loop.
     let _ = around.output.send(&start).await;
-    let (outcome, usage) = live(around, &task, &wish, orders, &home).await;
+    let (outcome, usage) = live(around, &task, &wish, subagents.toolbox(), orders, &home).await;
     let ended = Ended { outcome, usage, took: task.age() };
     tell(around, &task, &ended).await;
     subagents.finish(&task, &home, ended);
@@ -63,6 +64,7 @@ async fn live(
     around: &Surroundings,
     task: &Arc<Task>,
     wish: &Wish,
+    toolbox: Weak<Toolbox>,
     orders: mpsc::Receiver<Order>,
     home: &SharedHistory,
 ) -> (Outcome, TurnUsage) {
@@ -79,7 +81,7 @@ async fn live(
         Process::start(&mut around.launch.command(&birth))
     };
     let mut drive = match process {
-        Ok(process) => Drive::new(process, Arc::clone(task), around, orders),
+        Ok(process) => Drive::new(process, Arc::clone(task), around, toolbox, orders),
         Err(error) => {
             let reason = format!("it could not be started: {error}");
             return (Outcome::Failed { reason, said: String::new() }, TurnUsage::default());

@@ -31,7 +31,7 @@ pub(crate) use place::Place;
 pub(crate) use toolbox::{Ran, Toolbox};
 
 use crate::cancel::Cancel;
-use crate::gate::Effect;
+use crate::gate::{Effect, Mode};
 use crate::stdio::output::Output;
 
 /// Something a model can do.
@@ -42,6 +42,10 @@ pub(crate) trait Tool: Debug + Send + Sync {
     fn description(&self) -> &str;
     /// Its arguments, as JSON Schema.
     fn input_schema(&self) -> Value;
+    /// Whether subagents may use it, too.
+    fn lendable(&self) -> bool {
+        false
+    }
     /// What a call would do.
     fn effect(&self, arguments: &Value, place: &Place) -> Result<Effect, ToolError>;
     /// Does it.
@@ -54,23 +58,47 @@ pub(crate) struct Call {
     pub(crate) arguments: Value,
     /// Whose call it is.
     pub(crate) session_id: String,
+    /// The subagents that lead to whoever calls; none if that is this agent itself.
+    pub(crate) agents: Vec<String>,
+    /// What it may do at most.
+    pub(crate) mode: Mode,
     pub(crate) place: Arc<Place>,
     pub(crate) cancel: Cancel,
     pub(crate) printer: Printer,
 }
 
+/// Who calls a tool.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    pub(crate) session_id: String,
+    /// The subagents that lead to it; none if it is this agent itself.
+    pub(crate) agents: Vec<String>,
+    /// What it may do at most.
+    pub(crate) mode: Mode,
+}
+
 /// Shows what a running tool prints.
 #[derive(Debug, Clone)]
 pub(crate) struct Printer {
-    pub(crate) output: Output,
+    output: Option<Output>,
     pub(crate) tool_id: String,
 }
 
 impl Printer {
+    pub(crate) fn new(output: Output, tool_id: String) -> Self {
+        Printer { output: Some(output), tool_id }
+    }
+
+    /// One that shows nothing, for a call that our parent knows nothing of.
+    pub(crate) fn mute(tool_id: &str) -> Self {
+        Printer { output: None, tool_id: tool_id.to_owned() }
+    }
+
     pub(crate) async fn print(&self, text: &str) {
+        let Some(output) = &self.output else { return };
         let event = AddedEvent::ToolOutput { tool_id: self.tool_id.clone(), delta: text.to_owned() };
         // A parent that has gone is noticed by the loop.
-        let _ = self.output.send(&event).await;
+        let _ = output.send(&event).await;
     }
 }
 
@@ -83,6 +111,9 @@ pub(crate) enum ToolError {
     Io { path: PathBuf, source: io::Error },
     #[error("{reason}")]
     Refused { reason: String },
+    /// What whoever has lent the tool says about it, whole.
+    #[error("{0}")]
+    Lent(String),
 }
 
 impl ToolError {
@@ -90,7 +121,7 @@ impl ToolError {
         |source| ToolError::Io { path: path.to_owned(), source }
     }
 
-    fn refused(reason: impl Into<String>) -> Self {
+    pub(crate) fn refused(reason: impl Into<String>) -> Self {
         ToolError::Refused { reason: reason.into() }
     }
 }

@@ -291,7 +291,7 @@ impl Turn {
     }
 
     async fn run_tool(&self, session_id: &str, at: usize, call: Wanted) -> (usize, String, Ran) {
-        let printer = Printer { output: self.output.clone(), tool_id: call.id.clone() };
+        let printer = Printer::new(self.output.clone(), call.id.clone());
         let ran = match call.input {
             Ok(input) => self.toolbox.run(session_id, &call.name, input, &self.cancel, printer).await,
             Err(error) => Ran::failed(format!("Tool execution failed: the arguments are not JSON: {error}")),

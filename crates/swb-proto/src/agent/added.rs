@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::lend::{LentCall, LentTool};
 use super::task::TaskUpdate;
 
 /// Commands that are not in the contract.
@@ -68,6 +69,29 @@ pub enum AddedCommand {
         /// Nobody will answer: a no where a permission was asked for, and an answer that is missing elsewhere.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         declined: bool,
+    },
+    /// Lend tools, from the next model call on. What was lent before is taken back, unless these are added to it: a frame
+    /// has a limit. Answered with `lent`, how many there are now, and `refused`, the names that cannot be lent.
+    Lend {
+        /// Echoed in the response.
+        id: String,
+        /// The tools.
+        tools: Vec<LentTool>,
+        /// These come on top of those that were lent before.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        add: bool,
+    },
+    /// What became of a `lent_call`.
+    LentResult {
+        /// Echoed in the response.
+        id: String,
+        /// Which call.
+        call_id: String,
+        /// Always text; failures too.
+        result: String,
+        /// Whether it failed, or was not allowed.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        failed: bool,
     },
 }
 
@@ -142,6 +166,13 @@ pub enum AddedEvent {
     },
     /// Something about a subagent, or a subagent of one, in more detail than the contract's own events.
     TaskUpdate(TaskUpdate),
+    /// The model calls a tool that was lent.
+    LentCall(LentCall),
+    /// Nobody waits for the result of a `lent_call` any more.
+    LentCancel {
+        /// Which call.
+        call_id: String,
+    },
     /// An ask cannot be answered any more. Not sent when it was answered.
     AskClosed {
         /// Which ask.

@@ -40,8 +40,17 @@ struct Kind {
     name: String,
 }
 
-const ADDED: [&str; 7] =
-    ["steer", "queue", "clear_queue", "tool_call", "set_thinking_level", "set_tool_mode", "answer"];
+const ADDED: [&str; 9] = [
+    "steer",
+    "queue",
+    "clear_queue",
+    "tool_call",
+    "set_thinking_level",
+    "set_tool_mode",
+    "answer",
+    "lend",
+    "lent_result",
+];
 
 /// Reads one line. `None` if there is nothing on it.
 pub fn decode(line: &[u8]) -> Result<Option<Request>, BadFrame> {

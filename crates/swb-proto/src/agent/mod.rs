@@ -11,6 +11,7 @@ pub mod added;
 pub mod command;
 pub mod event;
 pub mod frame;
+pub mod lend;
 pub mod message;
 mod readable_id;
 pub mod task;
@@ -19,6 +20,7 @@ pub use added::{AddedCommand, AddedEvent};
 pub use command::{Attachment, Command};
 pub use event::{AssistantEvent, Event, TurnUsage};
 pub use frame::{BadFrame, Frame, Request, decode, decode_event, encode};
+pub use lend::{LentCall, LentTool};
 pub use message::{Block, Content, Message, Role, Source};
 pub use task::{TaskState, TaskUpdate};
 
