@@ -4,11 +4,12 @@
 //! not read stops the agent and costs no memory; signals and keys are heard all the time. The first Ctrl-C aborts the
 //! turn and waits for its end, the second leaves.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::Duration;
 
 use rustix::process::{getpid, kill_process};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use swb_proto::agent::{Command, Event, Frame, PROTOCOL_VERSION};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 
@@ -66,7 +67,7 @@ pub(super) struct Drive {
     /// When what is waited for now should have come.
     deadline: Instant,
     outcome: Outcome,
-    stats: Option<Map<String, Value>>,
+    stats: Option<BTreeMap<String, Value>>,
     /// What an error with the prompt's id said: the turn has failed, or was never begun.
     refused: Option<String>,
     interrupted: bool,
@@ -196,7 +197,7 @@ impl Drive {
     }
 
     /// Answers come in order: a prompt that was refused, and whose turn is neither over nor under way, has none.
-    fn state(&mut self, body: &Map<String, Value>) {
+    fn state(&mut self, body: &BTreeMap<String, Value>) {
         let streaming = body.get("streaming").and_then(Value::as_bool).unwrap_or(false);
         if self.stage == Stage::Running
             && !streaming
@@ -295,7 +296,7 @@ async fn write_rest(mut view: View, out: Out) {
     out.finish().await;
 }
 
-fn outcome(body: &Map<String, Value>) -> Outcome {
+fn outcome(body: &BTreeMap<String, Value>) -> Outcome {
     let is = |key: &str| body.get(key).and_then(Value::as_bool).unwrap_or(false);
     match body.get("error").and_then(Value::as_str) {
         _ if is("cancelled") => Outcome::Aborted,

@@ -1,6 +1,7 @@
 //! What is shown of a turn: for a person at a terminal ([`super::screen`]), for a file, for a program.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
+use std::collections::BTreeMap;
 use swb_proto::agent::{AddedCommand, AssistantEvent, Event, Frame};
 
 use super::link::Incoming;
@@ -95,7 +96,7 @@ impl View {
     }
 
     /// The turn is over.
-    pub(super) fn finish(&mut self, outcome: &Outcome, stats: Option<&Map<String, Value>>) {
+    pub(super) fn finish(&mut self, outcome: &Outcome, stats: Option<&BTreeMap<String, Value>>) {
         match self {
             View::Screen(screen) => screen.finish(outcome, stats),
             View::Answer(answer) => answer.finish(),

@@ -9,10 +9,11 @@ mod question;
 mod status;
 mod tools;
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anstyle::Style;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use swb_proto::agent::{AddedCommand, AddedEvent, AssistantEvent, Event, Frame, TaskUpdate};
 
 use super::view::Outcome;
@@ -144,6 +145,11 @@ impl Screen {
                     self.note(DIM, &format!("the question is closed: {outcome}"));
                 }
             }
+            AddedEvent::ModelRetry { reason, wait_ms, .. } => {
+                self.end_words();
+                let seconds = wait_ms.div_ceil(1000);
+                self.note(WARN, &format!("{reason}; trying again in {seconds} s"));
+            }
             AddedEvent::CompactionStart { .. } => {
                 self.end_words();
                 self.status.doing = Some("making room in the conversation");
@@ -251,7 +257,7 @@ impl Screen {
     }
 
     /// The turn is over: everything is settled, and the last line says how it went.
-    pub(super) fn finish(&mut self, outcome: &Outcome, stats: Option<&Map<String, Value>>) {
+    pub(super) fn finish(&mut self, outcome: &Outcome, stats: Option<&BTreeMap<String, Value>>) {
         self.leave();
         if let Outcome::Failed(message) = outcome {
             self.note(BAD, &format!("✗ {message}"));

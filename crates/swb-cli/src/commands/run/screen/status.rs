@@ -1,9 +1,10 @@
 //! One line of what is going on, and one of how it went.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use swb_proto::agent::TurnUsage;
 
 use super::super::view::Outcome;
@@ -60,7 +61,7 @@ impl Status {
     pub(super) fn summary(
         &self,
         outcome: &Outcome,
-        stats: Option<&Map<String, Value>>,
+        stats: Option<&BTreeMap<String, Value>>,
         now: Instant,
     ) -> Line {
         let (sign, style) = match outcome {
@@ -147,7 +148,10 @@ mod tests {
     fn a_price_is_shown_only_if_there_is_one() {
         let now = Instant::now();
         let status = Status::new(now);
-        let summary = |stats: Value| text(&status.summary(&Outcome::Done, stats.as_object(), now));
+        let summary = |stats: Value| {
+            let stats: BTreeMap<String, Value> = serde_json::from_value(stats).unwrap();
+            text(&status.summary(&Outcome::Done, Some(&stats), now))
+        };
         assert!(summary(json!({ "cost": 0.25 })).contains("$0.2500"));
         for none in [json!({}), json!({ "cost": null }), json!({ "cost": 0.0 })] {
             assert!(!summary(none).contains('$'));
