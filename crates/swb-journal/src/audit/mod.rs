@@ -16,7 +16,7 @@
 //! - `entry`, `record`, `moment`, `hash`, `key`: the words.
 //! - `line`, `header`: the layout, without I/O. `segment`, `lines`, `seek`: files, streaming, halving.
 //! - `append`, `queue`, `ticket`, `writer`, `log`, `open`, `recover`: the writer's side.
-//! - `read`, `records`, `verify`, `export`: the reader's side. `hold`, `purge`, `retention`: what is kept and for how long.
+//! - `read`, `records`, `points`, `verify`, `export`: the reader's side. `hold`, `purge`, `retention`: what is kept and for how long.
 //!
 //! Invariants. Numbers rise by one, whatever the clock does. An append that was acknowledged is in the file. A failed
 //! write stops the log; it never goes on with a record missing. Opening cuts a torn tail, never a middle. Any changed,
@@ -40,6 +40,7 @@ mod log;
 mod moment;
 mod open;
 mod options;
+mod points;
 mod purge;
 mod queue;
 mod read;
@@ -63,6 +64,7 @@ pub use log::{AuditLog, Head};
 pub use moment::Moment;
 pub use open::{OpenError, Opened};
 pub use options::{AuditOptions, Durability};
+pub(crate) use points::Points;
 pub use purge::{MIN_RETENTION_DAYS, PurgeError, PurgeOrder, PurgeProof, Purged, PurgedSpan};
 pub use read::{AuditReadError, AuditReader};
 pub use record::Record;
