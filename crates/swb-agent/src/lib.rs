@@ -10,6 +10,7 @@
 //! * `history`, [`sessions`] – the conversation as JSON lines, whole after any crash; all of them at a glance.
 //! * `subagent` – other agents, driven over the protocol that our own parent speaks with us.
 //! * `lend` – tools that agents of one tree share.
+//! * [`mcp`] – servers whose tools the agent can use as its own.
 //! * `tools`, [`gate`] – what the model can do, and the one seam that decides whether it may.
 //!
 //! Nothing here needs the daemon. Proof: unit tests beside the code; the conformance suite `crates/swb-cli/tests/rpc/`
@@ -21,6 +22,7 @@ mod compaction;
 pub mod gate;
 mod history;
 mod lend;
+pub mod mcp;
 pub mod model;
 mod regular_file;
 mod rpc;

@@ -20,6 +20,7 @@ use crate::gate::ask::Asks;
 use crate::gate::{Gate, Mode};
 use crate::history::{OpenError, Sessions, WriteError};
 use crate::lend::Borrowed;
+use crate::mcp::{Mcp, McpOptions};
 use crate::model::catalogue::{self, Catalogue};
 use crate::model::settings::Settings;
 use crate::rpc::{Agent, Why};
@@ -35,6 +36,8 @@ const WIND_UP: Duration = Duration::from_millis(300);
 /// How long subagents may take to end when nothing is urgent.
 const SUBAGENTS: Duration = Duration::from_millis(800);
 const CHILDREN: Duration = Duration::from_millis(200);
+/// How long servers may take to say which tools they have, when that is all that is wanted.
+const LISTING: Duration = Duration::from_secs(10);
 const FLUSH: Duration = Duration::from_millis(300);
 const DEFAULT_SYSTEM: &str = "You are a coding agent. You work in the user's project with the tools you are given. Look \
 before you change things, make small changes, check them, and say plainly what you did and what is left.";
@@ -70,6 +73,8 @@ pub struct Options {
     pub ask_patience: Duration,
     /// Providers, prices and patience.
     pub models: Settings,
+    /// MCP servers.
+    pub mcp: McpOptions,
 }
 
 /// Why an agent did not start.
@@ -111,11 +116,23 @@ fn leave_the_terminal() {
     let _ = rustix::process::setsid();
 }
 
-/// All tools, as a program may want to list them without a session.
-pub fn describe_tools() -> serde_json::Value {
+/// All tools, as a program may want to list them without a session. Servers are started for it and ended again.
+pub fn describe_tools(mcp: McpOptions) -> io::Result<serde_json::Value> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    descendants::adopt_orphans();
     let place = Place::new(&std::env::current_dir().unwrap_or_default(), PathBuf::new());
     let (gate, asks) = (Arc::new(Gate::default()), Arc::new(Asks::new(None, Duration::ZERO)));
-    Toolbox::new(Arc::new(place), gate, asks, Arc::new(Subagents::nowhere()), Arc::default()).describe()
+    let mcp = Mcp::new(mcp, place.root(), None);
+    let nowhere = Arc::new(Subagents::nowhere());
+    let toolbox = Toolbox::new(Arc::new(place), gate, asks, nowhere, Arc::default(), mcp);
+    Ok(runtime.block_on(async {
+        toolbox.mcp.begin().await;
+        toolbox.mcp.settled(LISTING).await;
+        let tools = toolbox.describe();
+        toolbox.mcp.end().await;
+        descendants::end_all(CHILDREN).await;
+        tools
+    }))
 }
 
 async fn serve(options: Options, mut input: Input, output: Output) -> Result<(), StartError> {
@@ -155,11 +172,12 @@ async fn serve(options: Options, mut input: Input, output: Output) -> Result<(),
         limits: Limits::default(),
     }));
     let borrowed = Arc::new(Borrowed::new(output.clone()));
-    let toolbox = Arc::new(Toolbox::new(place, gate, asks, subagents, borrowed));
+    let mcp = Mcp::new(options.mcp, place.root(), Some(output.clone()));
+    let toolbox = Arc::new(Toolbox::new(place, gate, asks, subagents, borrowed, mcp));
     toolbox.subagents.lend_from(&toolbox);
     let models = Arc::new(Catalogue::new(options.models, &|name| std::env::var(name).ok()));
-    let mut agent =
-        Agent::new(output.clone(), sessions, Arc::new(Mutex::new(history)), toolbox, models, system);
+    let history = Arc::new(Mutex::new(history));
+    let mut agent = Agent::new(output.clone(), sessions, history, Arc::clone(&toolbox), models, system);
     agent.allow_auto_turns(options.auto_turns);
 
     let heard = Arc::new(AtomicBool::new(false));
@@ -170,6 +188,7 @@ async fn serve(options: Options, mut input: Input, output: Output) -> Result<(),
     };
     let patience = if why == Why::Shutdown { SUBAGENTS } else { WIND_UP };
     agent.wind_up(patience).await;
+    toolbox.mcp.end().await;
     descendants::end_all(CHILDREN).await;
     output.flush(FLUSH).await;
     Ok(())

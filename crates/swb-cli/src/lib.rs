@@ -10,6 +10,7 @@ mod connect;
 pub mod exit_code;
 mod failure;
 mod io;
+mod mcp;
 mod plain;
 pub mod reference;
 mod terminal;
@@ -81,7 +82,7 @@ fn run(swb: Swb, io: &Io) -> Result<u8, Failure> {
         Command::Schema(args) => return commands::schema::run(&args, io),
         // Before anything is printed or waited for: its parent is already writing.
         Command::Rpc(args) => return commands::rpc::run(args, set),
-        Command::ToolsList => return commands::rpc::tools_list(io),
+        Command::ToolsList => return commands::rpc::tools_list(set, io),
         _ => {}
     }
     io.settle(set)?;

@@ -131,6 +131,11 @@ impl Paths {
         }
     }
 
+    /// The key that arguments of recorded calls are hashed with.
+    pub fn argument_key(&self) -> PathBuf {
+        self.state.join("arguments.key")
+    }
+
     /// The tokens of those who knock over HTTP.
     pub fn tokens(&self) -> PathBuf {
         self.state.join("tokens")

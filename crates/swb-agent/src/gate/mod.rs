@@ -6,6 +6,7 @@
 //! daemon); the callers only know the question.
 
 pub(crate) mod ask;
+mod foreign;
 pub(crate) mod paths;
 pub(crate) mod permit;
 mod shell;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
+pub(crate) use foreign::Foreign;
 use serde_json::Value;
 pub(crate) use swb_rules::shell::Risk;
 
@@ -85,6 +87,8 @@ pub(crate) enum Effect {
     Delegate,
     /// Uses a tool that was lent, which whoever has lent it judges.
     Borrow,
+    /// Calls a tool of an MCP server.
+    Foreign(Foreign),
 }
 
 /// What comes out.
@@ -129,6 +133,9 @@ impl Gate {
             let room = shell::Room { workspace: subject.workspace, home: self.home.as_deref() };
             return shell::decide(mode, room, command, folder);
         }
+        if let Effect::Foreign(call) = &action.effect {
+            return foreign::decide(mode, call);
+        }
         match mode {
             Mode::Full => anything(action),
             Mode::ReadOnly => read_only(action),
@@ -154,6 +161,7 @@ fn read_only(action: &Action<'_>) -> Decision {
         Effect::Run { .. } => deny("running this command"),
         Effect::Write(_) => deny("writing a file"),
         Effect::Post => deny("posting a message"),
+        Effect::Foreign(call) => foreign::decide(Mode::ReadOnly, call),
     }
 }
 
@@ -172,6 +180,7 @@ fn in_workspace(workspace: &Path, action: &Action<'_>) -> Decision {
         }
         Effect::Write(_) => Decision::Allow,
         Effect::Run { .. } => ask(Risk::High, "it runs a program".to_owned()),
+        Effect::Foreign(call) => foreign::decide(Mode::Workspace, call),
     }
 }
 

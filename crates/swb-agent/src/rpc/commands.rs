@@ -6,7 +6,7 @@ use swb_proto::agent::{AddedCommand, Attachment, Command, LentTool, Message, Req
 
 use super::reply::{
     Cleared, Lent, Messages, ModeSet, ModelSet, Nothing, Outcome, Queued, QueuedItem, Session, State, Stats,
-    ThinkingSet, Tools,
+    ThinkingSet,
 };
 use super::{Agent, Gone};
 use crate::gate::Mode;
@@ -63,10 +63,7 @@ impl Agent {
                 let body = self.state();
                 self.respond(&id, "get_state", &body).await
             }
-            Command::ToolsList { id } => {
-                let body = Tools { ok: true, tools: self.toolbox.describe() };
-                self.respond(&id.unwrap_or_default(), "tools_list", &body).await
-            }
+            Command::ToolsList { id } => self.list_tools(id.unwrap_or_default()).await,
             Command::Shutdown => {
                 self.begin_shutdown();
                 self.settle().await

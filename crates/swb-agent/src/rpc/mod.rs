@@ -17,6 +17,7 @@ mod abort;
 mod commands;
 mod compaction;
 mod jobs;
+mod listing;
 mod reply;
 mod subagents;
 
@@ -38,6 +39,7 @@ use crate::tools::{Ran, Toolbox};
 use crate::turn::queue::{Queue, Waiting};
 use crate::turn::{SharedHistory, locked};
 use jobs::{CompactionJob, TurnJob, finished};
+use listing::Lists;
 use subagents::Autos;
 
 /// How long a turn may go on after `shutdown`. Parents lose patience after five seconds.
@@ -74,6 +76,8 @@ pub(crate) struct Agent {
     calls_cancel: Cancel,
     /// Lists of models that are being asked for, with the ids they are answered to.
     listings: JoinSet<(String, Vec<Entry>)>,
+    /// Requests for the list of tools that wait for servers.
+    lists: Lists,
     /// Aborts that wait for what they ended.
     aborts: Vec<String>,
     /// What an abort took out of the queue.
@@ -107,6 +111,7 @@ impl Agent {
             calls: JoinSet::new(),
             calls_cancel: Cancel::new(),
             listings: JoinSet::new(),
+            lists: Lists::default(),
             aborts: Vec::new(),
             dropped: Vec::new(),
             autos: Autos::default(),
@@ -127,9 +132,11 @@ impl Agent {
         };
         self.output.send(&Event::Ready { session_id, model, protocol_version: PROTOCOL_VERSION }).await?;
         let toolbox = Arc::clone(&self.toolbox);
+        toolbox.mcp.begin().await;
         let mut open = true;
         loop {
             if self.deadline.is_some() && self.is_idle() && self.listings.is_empty() {
+                self.answer_lists().await?;
                 return Ok(Why::Shutdown);
             }
             let deadline = self.deadline;
@@ -142,6 +149,7 @@ impl Agent {
                 Some(ran) = self.calls.join_next() => self.call_ended(ran).await?,
                 () = toolbox.subagents.one_ended() => self.subagent_ended().await?,
                 Some(listed) = self.listings.join_next() => self.listed(listed).await?,
+                () = self.lists.due(&toolbox.mcp) => self.answer_lists().await?,
                 () = until(deadline) => {
                     self.deadline = Some(Instant::now() + SHUTDOWN_PATIENCE);
                     self.cancel_all();
@@ -177,6 +185,7 @@ impl Agent {
             }
             self.toolbox.subagents.end_of_cancelled().await;
             let _ = self.settle().await;
+            let _ = self.answer_lists().await;
         };
         let _ = tokio::time::timeout(patience, ended).await;
         // The turn has synced; anything else is in the file, and a failure can be told nobody any more.

@@ -32,6 +32,7 @@ pub(crate) use toolbox::{Ran, Toolbox};
 
 use crate::cancel::Cancel;
 use crate::gate::{Effect, Mode};
+use crate::mcp::CallError;
 use crate::stdio::output::Output;
 
 /// Something a model can do.
@@ -42,9 +43,13 @@ pub(crate) trait Tool: Debug + Send + Sync {
     fn description(&self) -> &str;
     /// Its arguments, as JSON Schema.
     fn input_schema(&self) -> Value;
+    /// The MCP server it belongs to, if it does: such calls leave a record.
+    fn server(&self) -> Option<&str> {
+        None
+    }
     /// Whether subagents may use it, too.
     fn lendable(&self) -> bool {
-        false
+        self.server().is_some()
     }
     /// What a call would do.
     fn effect(&self, arguments: &Value, place: &Place) -> Result<Effect, ToolError>;
@@ -109,6 +114,8 @@ pub(crate) enum ToolError {
     Arguments(#[from] serde_json::Error),
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Mcp(#[from] CallError),
     #[error("{reason}")]
     Refused { reason: String },
     /// What whoever has lent the tool says about it, whole.

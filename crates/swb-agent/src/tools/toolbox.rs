@@ -2,9 +2,10 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use swb_proto::agent::LentTool;
+use swb_proto::agent::{LentTool, McpCall, McpOutcome};
 
 use super::{
     Call, Caller, Place, Printer, Tool, ToolError, ask_user, bash, bus, edit, find, grep, ls, read, subagent,
@@ -15,10 +16,13 @@ use crate::gate::ask::Asks;
 use crate::gate::permit::{Denied, permit};
 use crate::gate::{Action, Effect, Gate, Mode, Subject};
 use crate::lend::Borrowed;
+use crate::mcp::{Mcp, Record};
 use crate::subagent::Subagents;
 
 /// What a result says when the call was aborted.
 const CANCELED: &str = "Canceled by user";
+/// How long a turn or a call waits for servers that are starting.
+const START_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What became of a call.
 #[derive(Debug)]
@@ -46,6 +50,27 @@ pub(crate) struct Toolbox {
     pub(crate) asks: Arc<Asks>,
     pub(crate) subagents: Arc<Subagents>,
     pub(crate) borrowed: Arc<Borrowed>,
+    pub(crate) mcp: Mcp,
+}
+
+/// How a call ended without a result.
+#[derive(Debug)]
+enum Stop {
+    Canceled,
+    Denied(Denied),
+    Failed(ToolError),
+}
+
+impl From<Result<String, Stop>> for Ran {
+    fn from(end: Result<String, Stop>) -> Self {
+        match end {
+            Ok(result) => Ran { result, failed: false },
+            Err(Stop::Canceled) => Ran::canceled(),
+            Err(Stop::Denied(denied)) => Ran::failed(denied.to_string()),
+            Err(Stop::Failed(ToolError::Lent(words))) => Ran::failed(words),
+            Err(Stop::Failed(error)) => Ran::failed(format!("Tool execution failed: {error}")),
+        }
+    }
 }
 
 impl Toolbox {
@@ -55,6 +80,7 @@ impl Toolbox {
         asks: Arc<Asks>,
         subagents: Arc<Subagents>,
         borrowed: Arc<Borrowed>,
+        mcp: Mcp,
     ) -> Self {
         let mut tools: Vec<Arc<dyn Tool>> = vec![
             Arc::new(ask_user::AskUser { asks: Arc::clone(&asks) }),
@@ -75,12 +101,23 @@ impl Toolbox {
             }));
         }
         tools.sort_by(|one, other| one.name().cmp(other.name()));
-        Toolbox { tools, place, gate, asks, subagents, borrowed }
+        Toolbox { tools, place, gate, asks, subagents, borrowed, mcp }
+    }
+
+    /// Gives servers that are starting a moment, so that a turn begins with all tools.
+    pub(crate) async fn prepare(&self, cancel: &Cancel) {
+        self.mcp.revive();
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => {}
+            () = self.mcp.settled(START_PATIENCE) => {}
+        }
     }
 
     /// All tools, sorted by name.
     fn all(&self) -> Vec<Arc<dyn Tool>> {
         let mut tools = self.tools.clone();
+        tools.extend(self.mcp.tools());
         tools.extend(self.borrowed.tools());
         tools.sort_by(|one, other| one.name().cmp(other.name()));
         tools
@@ -88,7 +125,17 @@ impl Toolbox {
 
     /// Whether a tool of this name is there without being lent.
     pub(crate) fn is_own(&self, name: &str) -> bool {
-        self.tools.iter().any(|tool| tool.name() == name)
+        self.tools.iter().chain(&self.mcp.tools()).any(|tool| tool.name() == name)
+    }
+
+    async fn find(&self, fits: impl Fn(&dyn Tool) -> bool) -> Option<Arc<dyn Tool>> {
+        let find = || self.all().into_iter().find(|tool| fits(tool.as_ref()));
+        if let Some(tool) = find() {
+            return Some(tool);
+        }
+        // It may be a tool of a server that has not said yet what it has.
+        self.mcp.settled(START_PATIENCE).await;
+        find()
     }
 
     /// What subagents may use, too.
@@ -161,14 +208,23 @@ impl Toolbox {
         cancel: &Cancel,
         printer: Printer,
     ) -> Ran {
-        let Some(tool) = self.all().into_iter().find(|tool| fits(tool.as_ref())) else {
-            return Ran::failed(format!("Unknown tool: {name}"));
-        };
-        tokio::select! {
+        let tool = tokio::select! {
             biased;
-            () = cancel.cancelled() => Ran::canceled(),
-            ran = self.pass(caller, tool.as_ref(), arguments, cancel, printer) => ran,
+            () = cancel.cancelled() => return Ran::canceled(),
+            tool = self.find(fits) => tool,
+        };
+        let Some(tool) = tool else { return Ran::failed(format!("Unknown tool: {name}")) };
+        let record =
+            tool.server().map(|server| self.mcp.record(name, server, caller, &printer.tool_id, &arguments));
+        let end = tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(Stop::Canceled),
+            end = self.pass(caller, tool.as_ref(), arguments, cancel, printer) => end,
+        };
+        if let Some(record) = record {
+            self.mcp.tell(recorded(record, &end)).await;
         }
+        end.into()
     }
 
     async fn pass(
@@ -178,27 +234,27 @@ impl Toolbox {
         arguments: Value,
         cancel: &Cancel,
         printer: Printer,
-    ) -> Ran {
-        let failed = |error: ToolError| match error {
-            ToolError::Lent(words) => Ran::failed(words),
-            error => Ran::failed(format!("Tool execution failed: {error}")),
-        };
-        let effect = match tool.effect(&arguments, &self.place) {
-            Ok(effect) => effect,
-            Err(error) => return failed(error),
-        };
+    ) -> Result<String, Stop> {
+        let effect = tool.effect(&arguments, &self.place).map_err(Stop::Failed)?;
         let Caller { session_id, agents, mode } = caller.clone();
         let subject =
             Subject { session_id: &session_id, agents: &agents, workspace: self.place.root(), mode };
         let action = Action { tool: tool.name(), effect };
-        if let Err(denied) = permit(&self.gate, &self.asks, subject, &action, &arguments).await {
-            return Ran::failed(denied.to_string());
-        }
+        permit(&self.gate, &self.asks, subject, &action, &arguments).await.map_err(Stop::Denied)?;
         let place = Arc::clone(&self.place);
         let call = Call { arguments, session_id, agents, mode, place, cancel: cancel.clone(), printer };
-        match tool.run(call).await {
-            Ok(result) => Ran { result, failed: false },
-            Err(error) => failed(error),
+        tool.run(call).await.map_err(Stop::Failed)
+    }
+}
+
+fn recorded(record: Record, end: &Result<String, Stop>) -> McpCall {
+    match end {
+        Ok(_) => record.end(McpOutcome::Ok, None),
+        Err(Stop::Canceled) => record.end(McpOutcome::Cancelled, None),
+        Err(Stop::Denied(denied)) => record.end(McpOutcome::Denied, Some((denied.to_string(), false))),
+        Err(Stop::Failed(error)) => {
+            let retryable = matches!(error, ToolError::Mcp(error) if error.retryable());
+            record.end(McpOutcome::Failed, Some((error.to_string(), retryable)))
         }
     }
 }

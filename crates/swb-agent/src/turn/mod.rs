@@ -141,6 +141,7 @@ impl Turn {
         let Some(message) = self.with_files(said).await? else { return Ok(Outcome::Cancelled) };
         self.check_size(&message)?;
         locked(&self.history).begin_turn(message)?;
+        self.toolbox.prepare(&self.cancel).await;
         for _ in 0..MAX_STEPS {
             self.make_room(usage).await?;
             self.take_steering().await?;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use swb_agent::mcp::McpOptions;
 use swb_agent::{Launch, Mode, Options};
 use swb_daemon::Paths;
 use swb_proto::id;
@@ -68,12 +69,18 @@ pub(crate) fn profile_name(name: &str) -> Result<String, String> {
 
 pub(crate) fn run(args: RpcArgs, set: &[String]) -> Result<u8, Failure> {
     let paths = Paths::from_env()?;
-    let config = crate::io::layers(&paths, set)?.finish()?;
+    let layers = crate::io::layers(&paths, set)?;
+    let config = layers.finish()?;
     let mut prompts = vec![paths.config.join("system.md")];
     if let Some(profile) = &args.profile {
         prompts.insert(0, paths.config.join("profiles").join(profile).join("system.md"));
     }
     let launch = launch(&args, set);
+    // Whoever was started by another agent borrows what that one has.
+    let mcp = match &args.parent {
+        Some(_) => McpOptions::default(),
+        None => crate::mcp::options(&paths, &layers, args.profile.as_deref())?,
+    };
     let options = Options {
         sessions: paths.sessions(args.profile.as_deref()),
         messages: paths.message_root(&config),
@@ -95,6 +102,7 @@ pub(crate) fn run(args: RpcArgs, set: &[String]) -> Result<u8, Failure> {
         asks: args.asks,
         ask_patience: ASK_PATIENCE,
         models: super::models::settings(&config),
+        mcp,
     };
     swb_agent::run(options).map_err(|error| Failure::new("the agent did not start").because(error))?;
     Ok(exit_code::SUCCESS)
@@ -120,8 +128,10 @@ fn text_or_file(value: String) -> String {
 }
 
 /// `swb tools_list`: what the agent can do, without starting one.
-pub(crate) fn tools_list(io: &Io) -> Result<u8, Failure> {
-    let tools = swb_agent::describe_tools();
+pub(crate) fn tools_list(set: &[String], io: &Io) -> Result<u8, Failure> {
+    let paths = Paths::from_env()?;
+    let mcp = crate::mcp::options(&paths, &crate::io::layers(&paths, set)?, None)?;
+    let tools = swb_agent::describe_tools(mcp)?;
     if io.json {
         io.object(&tools)?;
         return Ok(exit_code::SUCCESS);

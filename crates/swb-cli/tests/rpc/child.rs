@@ -24,17 +24,20 @@ impl Child {
     /// Starts it and takes its `ready`.
     #[track_caller]
     pub(crate) fn start(world: &World, arguments: &[&str]) -> Self {
-        let mut child = Self::start_unready(world, arguments);
+        Self::start_in(world, arguments, &[])
+    }
+
+    /// The same, with more in its environment.
+    #[track_caller]
+    pub(crate) fn start_in(world: &World, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+        let mut child = Self::from_process(spawn_in(world, arguments, environment));
         let ready = child.next();
         assert_eq!(ready["type"], "ready", "{ready}");
         child.session_id = ready["session_id"].as_str().unwrap().to_owned();
         child
     }
 
-    /// Starts it; the first frame is still to come.
-    #[track_caller]
-    pub(crate) fn start_unready(world: &World, arguments: &[&str]) -> Self {
-        let mut process = spawn(world, arguments);
+    fn from_process(mut process: Process) -> Self {
         let stdin = process.stdin.take();
         let stdout = BufReader::new(process.stdout.take().unwrap());
         let (sender, frames) = channel();
@@ -158,7 +161,13 @@ impl Drop for Child {
 /// Starts it with three pipes and nothing else.
 #[track_caller]
 pub(crate) fn spawn(world: &World, arguments: &[&str]) -> Process {
+    spawn_in(world, arguments, &[])
+}
+
+#[track_caller]
+fn spawn_in(world: &World, arguments: &[&str], environment: &[(&str, &str)]) -> Process {
     let mut command = world.command(["rpc"].iter().chain(arguments));
+    command.envs(environment.iter().copied());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().expect("the binary can be run")
 }

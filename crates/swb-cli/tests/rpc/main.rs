@@ -14,6 +14,7 @@ mod framing;
 mod full_disk;
 mod guarding;
 mod lending;
+mod mcp;
 mod providers;
 mod sessions;
 mod subagents;

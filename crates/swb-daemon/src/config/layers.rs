@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
+use super::mcp::Servers;
 use super::{Config, key, models};
 
 /// Variables of the environment that are no settings.
@@ -122,10 +123,18 @@ pub enum ConfigError {
     Flag(String),
 }
 
+/// Who wrote a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trust {
+    User,
+    Project,
+}
+
 /// Settings as they pile up, layer by layer.
 #[derive(Debug)]
 pub struct Layers {
     settings: BTreeMap<String, (Value, Origin)>,
+    servers: Servers,
     warnings: Vec<Warning>,
 }
 
@@ -136,35 +145,39 @@ impl Default for Layers {
         flatten(&built_in, &[], &mut |key, value| {
             settings.insert(key, (value.clone(), Origin::Default));
         });
-        Layers { settings, warnings: Vec::new() }
+        Layers { settings, servers: Servers::default(), warnings: Vec::new() }
     }
 }
 
 impl Layers {
     /// Adds a file. One that does not exist says nothing.
     pub fn file(self, path: &Path) -> Result<Self, ConfigError> {
-        self.read(path, |_| true)
+        self.read(path, Trust::User)
     }
 
-    /// Adds a project's file. Whoever wrote it is not the one whose keys are used, so it cannot say where they go.
+    /// Adds a project's file. Whoever wrote it is not the one whose keys are used, so it cannot say where they go; and what
+    /// it would have run is not run.
     pub fn project_file(self, path: &Path) -> Result<Self, ConfigError> {
-        self.read(path, |key| !key.starts_with("providers."))
+        self.read(path, Trust::Project)
     }
 
-    fn read(mut self, path: &Path, allowed: impl Fn(&str) -> bool) -> Result<Self, ConfigError> {
+    fn read(mut self, path: &Path, trust: Trust) -> Result<Self, ConfigError> {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(self),
             Err(source) => return Err(ConfigError::Read { path: path.to_owned(), source }),
         };
-        let table: Table = text
+        let mut table: Table = text
             .parse()
             .map_err(|source| ConfigError::Syntax { path: path.to_owned(), source: Box::new(source) })?;
         let origin = Origin::File { path: path.to_owned() };
+        if let Some(servers) = table.remove("mcp") {
+            self.servers.take(servers, &origin, trust, &mut self.warnings)?;
+        }
         let mut found = Vec::new();
         flatten(&table, &[], &mut |key, value| found.push((key, value.clone())));
         for (key, value) in found {
-            if allowed(&key) {
+            if trust == Trust::User || !key.starts_with("providers.") {
                 self.set(key, value, origin.clone())?;
             } else {
                 let problem = Problem::NotForProjects;
@@ -208,7 +221,7 @@ impl Layers {
         for (key, (value, _)) in &self.settings {
             insert(&mut table, &key::split(key), value.clone());
         }
-        let config = Config::deserialize(Value::Table(table)).map_err(|error| ConfigError::Value {
+        let mut config = Config::deserialize(Value::Table(table)).map_err(|error| ConfigError::Value {
             key: "configuration".to_owned(),
             origin: Origin::Default,
             problem: error.to_string(),
@@ -218,7 +231,13 @@ impl Layers {
             key,
             problem,
         })?;
+        config.mcp = self.servers.in_force();
         Ok(config)
+    }
+
+    /// MCP servers that a project names and that are not started, with the place they are named in.
+    pub fn inert_servers(&self) -> &BTreeMap<String, Origin> {
+        self.servers.inert()
     }
 
     /// Every value with its origin, by key.
@@ -228,7 +247,7 @@ impl Layers {
             value: value.clone(),
             origin: origin.clone(),
         };
-        self.settings.iter().map(setting).collect()
+        self.settings.iter().map(setting).chain(self.servers.settings()).collect()
     }
 
     /// Keys that mean nothing.

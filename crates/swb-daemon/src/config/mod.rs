@@ -6,6 +6,7 @@
 
 mod key;
 mod layers;
+mod mcp;
 mod models;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use layers::{ConfigError, Layers, Origin, Problem, Setting, Warning};
+pub use mcp::McpServerConfig;
 pub use models::{ModelConfig, ModelEntry, ProviderConfig};
 
 /// All settings.
@@ -40,6 +42,8 @@ pub struct Config {
     pub models: BTreeMap<String, ModelEntry>,
     /// Providers of models by name. Not read from a project's file.
     pub providers: BTreeMap<String, ProviderConfig>,
+    /// MCP servers whose tools agents can use, by name. Those of a project's file are not started.
+    pub mcp: BTreeMap<String, McpServerConfig>,
 }
 
 /// The bus and its socket.

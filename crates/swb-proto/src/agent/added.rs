@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::lend::{LentCall, LentTool};
+use super::mcp::{McpCall, McpServer};
 use super::task::TaskUpdate;
 
 /// Commands that are not in the contract.
@@ -180,4 +181,8 @@ pub enum AddedEvent {
         /// `expired` or `cancelled`.
         outcome: String,
     },
+    /// Something about an MCP server has changed.
+    McpServer(McpServer),
+    /// A call of an MCP server's tool is over: the record of it.
+    McpCall(McpCall),
 }

@@ -12,6 +12,7 @@ pub mod command;
 pub mod event;
 pub mod frame;
 pub mod lend;
+pub mod mcp;
 pub mod message;
 mod readable_id;
 pub mod task;
@@ -21,6 +22,7 @@ pub use command::{Attachment, Command};
 pub use event::{AssistantEvent, Event, TurnUsage};
 pub use frame::{BadFrame, Frame, Request, decode, decode_event, encode};
 pub use lend::{LentCall, LentTool};
+pub use mcp::{McpCall, McpCallError, McpOutcome, McpServer, McpState};
 pub use message::{Block, Content, Message, Role, Source};
 pub use task::{TaskState, TaskUpdate};
 

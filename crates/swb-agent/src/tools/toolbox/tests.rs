@@ -54,7 +54,8 @@ impl Ground {
         let asks = Arc::new(Asks::new(Some(output), Duration::from_secs(60)));
         let place = Arc::new(Place::new(folder.path(), folder.path().into()));
         let nowhere = Arc::new(Subagents::nowhere());
-        let mut toolbox = Toolbox::new(place, Arc::new(Gate::new(mode)), asks, nowhere, Arc::default());
+        let mcp = Mcp::new(Default::default(), folder.path(), None);
+        let mut toolbox = Toolbox::new(place, Arc::new(Gate::new(mode)), asks, nowhere, Arc::default(), mcp);
         toolbox.tools = vec![Arc::new(Pen { lendable: true }), Arc::new(Pen { lendable: false })];
         Ground { toolbox: Arc::new(toolbox), frames: BufReader::new(reader), _folder: folder }
     }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use anstyle::Style;
 use serde_json::Value;
-use swb_proto::agent::{AddedCommand, AddedEvent, AssistantEvent, Event, Frame, TaskUpdate};
+use swb_proto::agent::{AddedCommand, AddedEvent, AssistantEvent, Event, Frame, McpServer, TaskUpdate};
 
 use super::view::Outcome;
 use crate::io::{BAD, DIM, WARN};
@@ -169,7 +169,12 @@ impl Screen {
                     &format!("{}: {status}", agents.get(1..).unwrap_or_default().join(" › ")),
                 );
             }
-            AddedEvent::TaskUpdate(_) => {}
+            AddedEvent::McpServer(McpServer { server, message: Some(message), .. }) => {
+                self.end_words();
+                self.note(WARN, &format!("MCP server {server}: {message}"));
+            }
+            // What is called is shown as a tool, and a server that is well need not be mentioned.
+            AddedEvent::TaskUpdate(_) | AddedEvent::McpServer(_) | AddedEvent::McpCall(_) => {}
         }
     }
 

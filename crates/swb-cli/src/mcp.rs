@@ -1,0 +1,111 @@
+//! Which MCP servers an agent gets: those of the configuration, then those of an `mcp.json` of the user's.
+//!
+//! Of two servers with one name the one that was named first counts. What a project names is not started; the agent says
+//! so, and what would help.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use swb_agent::mcp::{McpOptions, Reach, ServerSpec, read_json_file};
+use swb_daemon::Paths;
+use swb_daemon::config::{Layers, McpServerConfig};
+use swb_proto::agent::{McpServer, McpState};
+
+use crate::failure::Failure;
+
+/// The servers for an agent of this profile.
+pub(crate) fn options(paths: &Paths, layers: &Layers, profile: Option<&str>) -> Result<McpOptions, Failure> {
+    let config = layers.finish()?;
+    let mut servers: Vec<_> = config
+        .mcp
+        .into_iter()
+        .filter(|(_, server)| server.enabled)
+        .map(|(name, server)| spec(&name, server))
+        .collect();
+    let mut notices: Vec<_> = layers
+        .inert_servers()
+        .iter()
+        .map(|(name, origin)| {
+            let message = format!(
+                "it is named in {origin}, which is part of a project, and was not started; to use it, name it in {}",
+                paths.config_file().display()
+            );
+            notice(name, McpState::Inert, message)
+        })
+        .collect();
+    for file in json_files(paths, profile, |name| std::env::var_os(name).map(PathBuf::from)) {
+        match read_json_file(&file) {
+            Ok(found) => {
+                for (name, server) in found {
+                    match server {
+                        Ok(server) => servers.push(server),
+                        Err(error) => notices.push(notice(&name, McpState::Failed, error.to_string())),
+                    }
+                }
+            }
+            Err(error) => notices.push(notice("mcp.json", McpState::Failed, error.to_string())),
+        }
+    }
+    Ok(McpOptions { servers, notices, key_file: paths.argument_key() })
+}
+
+fn notice(server: &str, state: McpState, message: String) -> McpServer {
+    McpServer { server: server.to_owned(), state, tools: None, message: Some(message) }
+}
+
+/// Where an `mcp.json` may lie, ours first. Of a profile's and the common one only the profile's is read.
+fn json_files(
+    paths: &Paths,
+    profile: Option<&str>,
+    variable: impl Fn(&str) -> Option<PathBuf>,
+) -> Vec<PathBuf> {
+    let set = |name: &str| variable(name).filter(|value| !value.as_os_str().is_empty());
+    let theirs = set("SYNAPS_BASE_DIR").or_else(|| Some(set("HOME")?.join(".synaps-cli")));
+    let ours = (paths.config.clone(), paths.config.join("profiles"));
+    let bases = [Some(ours), theirs.map(|base| (base.clone(), base))];
+    let file = |(base, profiles): (PathBuf, PathBuf)| {
+        let of_profile = profile.map(|profile| profiles.join(profile).join("mcp.json"));
+        of_profile.filter(|file| file.is_file()).unwrap_or_else(|| base.join("mcp.json"))
+    };
+    bases.into_iter().flatten().map(file).collect()
+}
+
+fn spec(name: &str, config: McpServerConfig) -> ServerSpec {
+    let McpServerConfig { command, args, env, cwd, url, headers, allow, hide, .. } = config;
+    let reach = if url.is_empty() {
+        let folder = Some(cwd).filter(|cwd| !cwd.is_empty()).map(|cwd| Path::new(&cwd).to_owned());
+        Reach::Program { command, args, env, folder }
+    } else {
+        Reach::Address { url, headers }
+    };
+    ServerSpec {
+        allow,
+        hide,
+        start_timeout: Duration::from_secs(config.start_timeout_s),
+        call_timeout: Duration::from_secs(config.call_timeout_s),
+        ..ServerSpec::new(name, reach)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_homes_are_looked_into_and_a_profile_has_its_own_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = Paths::under(&dir.path().join("home"));
+        let base = dir.path().join("base");
+        std::fs::create_dir_all(base.join("work")).unwrap();
+        std::fs::write(base.join("work/mcp.json"), "{}").unwrap();
+        let ours = paths.config.join("mcp.json");
+        let files = |profile, name: &str, value: &Path| {
+            json_files(&paths, profile, |asked| (asked == name).then(|| value.to_owned()))
+        };
+        assert_eq!(files(None, "SYNAPS_BASE_DIR", &base), [ours.clone(), base.join("mcp.json")]);
+        assert_eq!(files(Some("work"), "SYNAPS_BASE_DIR", &base), [ours.clone(), base.join("work/mcp.json")]);
+        assert_eq!(files(Some("play"), "SYNAPS_BASE_DIR", &base)[1], base.join("mcp.json"));
+        assert_eq!(files(None, "HOME", Path::new("/h"))[1], Path::new("/h/.synaps-cli/mcp.json"));
+        assert_eq!(files(None, "SYNAPS_BASE_DIR", Path::new("")), [ours]);
+    }
+}
