@@ -7,6 +7,7 @@ mod cursors;
 mod damage;
 mod fixtures;
 mod follow;
+mod interchange;
 mod processes;
 mod read;
 mod rotation;
