@@ -175,6 +175,8 @@ impl Screen {
             }
             // What is called is shown as a tool, and a server that is well need not be mentioned.
             AddedEvent::TaskUpdate(_) | AddedEvent::McpServer(_) | AddedEvent::McpCall(_) => {}
+            // Between an agent and those below it; a person lends nothing.
+            AddedEvent::LentCall(_) | AddedEvent::LentCancel { .. } => {}
         }
     }
 
