@@ -5,6 +5,7 @@
 mod append;
 mod damage;
 mod disk;
+mod export;
 mod fixtures;
 mod processes;
 mod purge;
