@@ -6,7 +6,7 @@
 //! before, and judged where they led.
 
 use std::fs::{File, Metadata};
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 
@@ -59,6 +59,12 @@ impl RegularFile {
     }
 }
 
+impl Read for RegularFile {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.file.read(buffer)
+    }
+}
+
 fn in_proc(file: &impl AsFd) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()).into()
 }
@@ -84,7 +90,6 @@ fn check(metadata: &Metadata) -> Result<(), NotUsable> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Read;
     use std::os::unix::fs::symlink;
 
     fn refusal(path: &Path) -> String {

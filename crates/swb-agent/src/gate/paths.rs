@@ -6,33 +6,43 @@ use std::path::{Component, Path, PathBuf};
 /// The place a path leads to: absolute, without `..`, and with every link on the way followed. What does not exist yet
 /// is taken by its name.
 pub(crate) fn resolve(folder: &Path, path: &str) -> PathBuf {
+    resolve_links(&folder.join(path), MAX_LINKS)
+}
+
+/// So many links that lead nowhere are followed; more are a circle.
+const MAX_LINKS: u32 = 40;
+
+fn resolve_links(path: &Path, links: u32) -> PathBuf {
     let mut plain = PathBuf::new();
-    for part in folder.join(path).components() {
+    for part in path.components() {
         match part {
             Component::ParentDir => {
                 // `a/link/..` is not `a`: follow the link first.
-                plain = follow(&plain);
+                plain = follow(&plain, links);
                 plain.pop();
             }
             Component::CurDir => {}
             part => plain.push(part),
         }
     }
-    follow(&plain)
+    follow(&plain, links)
 }
 
-fn follow(path: &Path) -> PathBuf {
+fn follow(path: &Path, links: u32) -> PathBuf {
     for known in path.ancestors() {
         if let Ok(real) = known.canonicalize() {
             let rest = path.strip_prefix(known).unwrap_or(Path::new(""));
             return if rest.as_os_str().is_empty() { real } else { real.join(rest) };
         }
         // A link that leads nowhere would lead somewhere once that place is written.
-        if known.is_symlink()
+        // That place may be named by way of `..` and of further links.
+        if links > 0
+            && known.is_symlink()
             && let Ok(target) = known.read_link()
         {
             let rest = path.strip_prefix(known).unwrap_or(Path::new(""));
-            return known.parent().unwrap_or(Path::new("/")).join(target).join(rest);
+            let target = known.parent().unwrap_or(Path::new("/")).join(target).join(rest);
+            return resolve_links(&target, links - 1);
         }
     }
     path.to_owned()
@@ -96,6 +106,9 @@ mod tests {
         std::fs::create_dir_all(root.join("out/deep")).unwrap();
         symlink(root.join("out/deep"), root.join("w/link")).unwrap();
         symlink(root.join("out/later"), root.join("w/dangling")).unwrap();
+        symlink("../out/later", root.join("w/up")).unwrap();
+        symlink("up", root.join("w/twice")).unwrap();
+        symlink("circle", root.join("w/circle")).unwrap();
         let folder = root.join("w");
         for (path, wanted) in [
             ("a/b", "w/a/b"),
@@ -104,6 +117,10 @@ mod tests {
             ("link/f", "out/deep/f"),
             ("link/../f", "out/f"),
             ("dangling", "out/later"),
+            ("up", "out/later"),
+            ("twice", "out/later"),
+            ("up/f", "out/later/f"),
+            ("circle", "w/circle"),
         ] {
             assert_eq!(resolve(&folder, path), root.join(wanted), "{path}");
         }

@@ -2,9 +2,11 @@
 //!
 //! Both streams go through one pipe, so that they stay in order, and are shown while they come. A guard stands between
 //! the agent and the command: the whole tree ends when the time is up, the call is aborted, or the agent is killed; what
-//! a finished command left running in the background goes on until the agent ends. The folder a command ends in is the folder the next one begins in, which is why there is only one at a time.
+//! a finished command left running in the background goes on until the agent ends. The folder a command ends in is the
+//! folder the next one begins in, which is why there is only one at a time.
 
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -26,6 +28,7 @@ const MAX_SECONDS: u64 = 300;
 /// How long output is waited for that background processes may still hold back.
 const DRAIN: Duration = Duration::from_millis(100);
 const READ_BYTES: usize = 16 * 1024;
+const FULL: &str = "\n[there is more than can be shown]\n";
 /// Notes the folder at the end, however the command leaves.
 const SCRIPT: &str =
     "__swb_place=$SWB_PLACE; unset SWB_PLACE; trap 'pwd -P > \"$__swb_place\"' EXIT; eval \"$1\"";
@@ -85,6 +88,7 @@ async fn run(call: Call) -> Result<String, ToolError> {
     let Arguments { command, timeout } = arguments(&call.arguments)?;
     let limit = Duration::from_secs(timeout.unwrap_or(DEFAULT_SECONDS).clamp(1, MAX_SECONDS));
     let bash = PathBuf::from("bash");
+    let lost = call.place.leave_lost_folder();
     let left_in = tempfile::NamedTempFile::new().map_err(ToolError::io(&bash))?;
     let (reader, writer) = std::io::pipe().map_err(ToolError::io(&bash))?;
     let arguments = ["-c", SCRIPT, "bash", &command].map(OsStr::new);
@@ -114,12 +118,17 @@ async fn run(call: Call) -> Result<String, ToolError> {
     };
     // What is still in the pipe belongs to it; a background process that keeps it open does not hold us up.
     let _ = tokio::time::timeout(DRAIN, output.read_to_end()).await;
-    if let Ok(folder) = std::fs::read_to_string(left_in.path())
-        && let Some(folder) = folder.strip_suffix('\n')
+    if let Ok(folder) = std::fs::read(left_in.path())
+        && let Some(folder) = folder.strip_suffix(b"\n")
     {
-        call.place.enter(folder.into());
+        call.place.enter(OsStr::from_bytes(folder).into());
     }
-    Ok(output.result(&note))
+    let mut result = output.result(&note);
+    if let Some(lost) = lost {
+        result.insert_str(0, &format!("[{lost} is gone; this ran in {}]\n", call.place.root().display()));
+    }
+    output.let_go();
+    Ok(result)
 }
 
 fn note_of(end: End) -> String {
@@ -141,12 +150,22 @@ struct Printed {
     /// The beginning of a character whose rest has not come yet.
     split: Vec<u8>,
     ended: bool,
+    /// No more of it is shown.
+    full: bool,
 }
 
 impl Printed {
     fn new(reader: std::io::PipeReader, printer: Printer) -> std::io::Result<Self> {
         let pipe = Receiver::from_owned_fd(reader.into())?;
-        Ok(Printed { pipe, printer, kept: Vec::new(), dropped: 0, split: Vec::new(), ended: false })
+        Ok(Printed {
+            pipe,
+            printer,
+            kept: Vec::new(),
+            dropped: 0,
+            split: Vec::new(),
+            ended: false,
+            full: false,
+        })
     }
 
     async fn read_for_ever(&mut self) -> std::convert::Infallible {
@@ -168,6 +187,9 @@ impl Printed {
         let room = CAPTURED_BYTES.saturating_sub(self.kept.len()).min(chunk.len());
         self.kept.extend_from_slice(&chunk[..room]);
         self.dropped += chunk.len() - room;
+        if self.full {
+            return;
+        }
         self.split.extend_from_slice(chunk);
         let whole = whole_characters(&self.split);
         let text = String::from_utf8_lossy(&self.split[..whole]).into_owned();
@@ -175,6 +197,21 @@ impl Printed {
         if !text.is_empty() {
             self.printer.print(&text).await;
         }
+        if self.dropped > 0 {
+            self.full = true;
+            self.printer.print(FULL).await;
+        }
+    }
+
+    /// A process that goes on in the background may go on printing: without a reader it would be killed for it.
+    fn let_go(mut self) {
+        if self.ended {
+            return;
+        }
+        tokio::spawn(async move {
+            let mut chunk = vec![0; READ_BYTES];
+            while self.pipe.read(&mut chunk).await.is_ok_and(|count| count > 0) {}
+        });
     }
 
     fn result(&self, note: &str) -> String {

@@ -1,14 +1,11 @@
 //! `find`: files by the pattern of their names.
 
-use std::path::Path;
-
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ignore::overrides::OverrideBuilder;
-use ignore::{Walk, WalkBuilder};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::walk::Walk;
 use super::{Call, Effect, Place, Tool, ToolError, arguments, ls, on_a_thread};
 
 const MAX_FILES: usize = 1000;
@@ -52,39 +49,25 @@ impl Tool for Find {
     fn run(&self, call: Call) -> BoxFuture<'_, Result<String, ToolError>> {
         on_a_thread(move || {
             let Arguments { pattern, path } = arguments(&call.arguments)?;
-            let root = call.place.resolve(&path);
-            let mut found = String::new();
-            let mut count = 0;
-            for entry in walk(&root, Some(&pattern))?.flatten() {
-                if call.cancel.is_cancelled() {
-                    break;
+            let mut walk = Walk::new(&call.place.resolve(&path), Some(&pattern), call.cancel.clone())?;
+            let mut list = String::new();
+            for count in 0.. {
+                match walk.next() {
+                    Some(_) if count == MAX_FILES => {
+                        list.push_str("[there are more]\n");
+                        break;
+                    }
+                    Some(found) => list.push_str(&format!("{}\n", call.place.name(&found.path))),
+                    None if count == 0 => {
+                        list.push_str("[nothing matches]\n");
+                        break;
+                    }
+                    None => break,
                 }
-                if entry.file_type().is_none_or(|kind| kind.is_dir()) {
-                    continue;
-                }
-                count += 1;
-                if count > MAX_FILES {
-                    found.push_str("[there are more]\n");
-                    break;
-                }
-                found.push_str(&format!("{}\n", call.place.shown(entry.path()).display()));
             }
-            Ok(found)
+            list.push_str(&walk.notes());
+            Ok(list)
         })
         .boxed()
     }
-}
-
-/// The files below a folder, in order, without what is ignored; with a glob, only those it matches.
-pub(super) fn walk(root: &Path, glob: Option<&str>) -> Result<Walk, ToolError> {
-    std::fs::metadata(root).map_err(ToolError::io(root))?;
-    let mut walk = WalkBuilder::new(root);
-    walk.sort_by_file_name(Ord::cmp).require_git(false);
-    if let Some(glob) = glob {
-        let refused = |error: ignore::Error| ToolError::refused(error.to_string());
-        let mut globs = OverrideBuilder::new(root);
-        globs.add(glob).map_err(refused)?;
-        walk.overrides(globs.build().map_err(refused)?);
-    }
-    Ok(walk.build())
 }

@@ -14,7 +14,9 @@ mod ls;
 mod place;
 mod read;
 mod subagent;
+mod text;
 mod toolbox;
+mod walk;
 mod write;
 
 use std::fmt::Debug;

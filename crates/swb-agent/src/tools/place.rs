@@ -37,13 +37,40 @@ impl Place {
         }
     }
 
-    /// Where a path of an argument really leads.
-    pub(crate) fn resolve(&self, path: &str) -> PathBuf {
-        paths::resolve(&self.folder(), path)
+    /// Goes back to the workspace if the current folder is gone, and says which it was.
+    pub(crate) fn leave_lost_folder(&self) -> Option<String> {
+        let mut folder = self.folder.lock().unwrap_or_else(PoisonError::into_inner);
+        if folder.is_dir() {
+            return None;
+        }
+        let lost = std::mem::replace(&mut *folder, self.root.clone());
+        Some(one_line(&lost.to_string_lossy()))
     }
 
-    /// A path as it is shown to the model: short if it is inside the workspace.
-    pub(crate) fn shown<'a>(&self, path: &'a Path) -> &'a Path {
-        path.strip_prefix(&self.root).ok().filter(|short| !short.as_os_str().is_empty()).unwrap_or(path)
+    /// Where a path of an argument really leads. A `~` means what it means in a shell.
+    pub(crate) fn resolve(&self, path: &str) -> PathBuf {
+        let home = path.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        match (home, std::env::var("HOME")) {
+            (Some(rest), Ok(home)) if !home.is_empty() => {
+                paths::resolve(&self.folder(), &format!("{home}{rest}"))
+            }
+            _ => paths::resolve(&self.folder(), path),
+        }
     }
+
+    /// A path as it is shown to the model: short if it is inside the workspace, and always one line.
+    pub(crate) fn name(&self, path: &Path) -> String {
+        let short = path.strip_prefix(&self.root).ok().filter(|short| !short.as_os_str().is_empty());
+        one_line(&short.unwrap_or(path).to_string_lossy())
+    }
+}
+
+/// A name that cannot pass for two.
+pub(super) fn one_line(name: &str) -> String {
+    if !name.contains(char::is_control) {
+        return name.to_owned();
+    }
+    name.chars()
+        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
+        .collect()
 }

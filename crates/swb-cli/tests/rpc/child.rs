@@ -37,6 +37,16 @@ impl Child {
         child
     }
 
+    /// Starts it the way the command says and takes its `ready`.
+    #[track_caller]
+    pub(crate) fn start_with(mut command: std::process::Command) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = Self::from_process(command.spawn().expect("the binary can be run"));
+        let ready = child.next();
+        assert_eq!(ready["type"], "ready", "{ready}");
+        child
+    }
+
     fn from_process(mut process: Process) -> Self {
         let stdin = process.stdin.take();
         let stdout = BufReader::new(process.stdout.take().unwrap());

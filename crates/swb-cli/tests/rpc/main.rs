@@ -13,6 +13,7 @@ mod ending;
 mod framing;
 mod full_disk;
 mod guarding;
+mod hostile;
 mod lending;
 mod mcp;
 mod providers;

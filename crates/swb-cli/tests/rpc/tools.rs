@@ -14,20 +14,20 @@ fn call(child: &mut Child, name: &str, args: Value) -> Value {
 }
 
 #[track_caller]
-fn result(child: &mut Child, name: &str, args: Value) -> String {
+pub(crate) fn result(child: &mut Child, name: &str, args: Value) -> String {
     let response = call(child, name, args);
     assert_eq!(response["ok"], true, "{response}");
     response["result"].as_str().unwrap().to_owned()
 }
 
 #[track_caller]
-fn refusal(child: &mut Child, name: &str, args: Value) -> String {
+pub(crate) fn refusal(child: &mut Child, name: &str, args: Value) -> String {
     let response = call(child, name, args);
     assert_eq!(response["ok"], false, "{response}");
     response["error"].as_str().unwrap().to_owned()
 }
 
-fn file(world: &World, name: &str, content: &str) {
+pub(crate) fn file(world: &World, name: &str, content: &str) {
     let path = world.folder().join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, content).unwrap();
