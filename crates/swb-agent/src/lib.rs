@@ -40,3 +40,4 @@ pub use gate::Mode;
 pub use history::OpenError;
 pub use start::{Options, StartError, describe_tools, run};
 pub use subagent::Launch;
+pub use tools::ToolSettings;

@@ -21,6 +21,7 @@ use crate::gate::{Gate, Mode};
 use crate::history::{OpenError, Sessions, WriteError};
 use crate::lend::Borrowed;
 use crate::mcp::{Mcp, McpOptions};
+use crate::model::Thinking;
 use crate::model::catalogue::{self, Catalogue};
 use crate::model::settings::Settings;
 use crate::rpc::{Agent, Why};
@@ -28,7 +29,7 @@ use crate::stdio::input::Input;
 use crate::stdio::output::Output;
 use crate::stdio::private;
 use crate::subagent::{Launch, Limits, Subagents, Surroundings};
-use crate::tools::{Place, Toolbox};
+use crate::tools::{Place, ToolSettings, Toolbox};
 
 /// How long a loop that waits for a parent to read may go on after it was told to end.
 const STALLED: Duration = Duration::from_millis(700);
@@ -55,8 +56,18 @@ pub struct Options {
     pub resume: Option<String>,
     /// The model; it wins over that of a resumed session.
     pub model: Option<String>,
+    /// The model of a new session for which none is named.
+    pub usual_model: Option<String>,
     /// The system prompt; it wins over that of a resumed session.
     pub system: Option<String>,
+    /// The system prompt of a new session for which none is given.
+    pub usual_system: Option<String>,
+    /// How much the model shall think.
+    pub thinking: Thinking,
+    /// The model that summarises; the one in use if none is named, or this one cannot be used.
+    pub compaction_model: Option<String>,
+    /// The limits of tools, and which there are.
+    pub tools: ToolSettings,
     /// The session that starts this one, if it is a subagent's.
     pub parent: Option<String>,
     /// How many agents are above this one.
@@ -117,10 +128,10 @@ fn leave_the_terminal() {
 }
 
 /// All tools, as a program may want to list them without a session. Servers are started for it and ended again.
-pub fn describe_tools(mcp: McpOptions) -> io::Result<serde_json::Value> {
+pub fn describe_tools(settings: ToolSettings, mcp: McpOptions) -> io::Result<serde_json::Value> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     descendants::adopt_orphans();
-    let place = Place::new(&std::env::current_dir().unwrap_or_default(), PathBuf::new());
+    let place = Place::new(&std::env::current_dir().unwrap_or_default(), PathBuf::new(), settings);
     let (gate, asks) = (Arc::new(Gate::default()), Arc::new(Asks::new(None, Duration::ZERO)));
     let mcp = Mcp::new(mcp, place.root(), None);
     let nowhere = Arc::new(Subagents::nowhere());
@@ -150,8 +161,9 @@ async fn serve(options: Options, mut input: Input, output: Output) -> Result<(),
             history
         }
         None => {
-            let model = options.model.unwrap_or_else(|| catalogue::DEFAULT.to_owned());
-            sessions.create(&model, options.system, options.parent)?
+            let model = options.model.or(options.usual_model);
+            let model = model.unwrap_or_else(|| catalogue::DEFAULT.to_owned());
+            sessions.create(&model, options.system.or(options.usual_system), options.parent)?
         }
     };
     let system = history.system.as_deref().unwrap_or(DEFAULT_SYSTEM);
@@ -159,7 +171,7 @@ async fn serve(options: Options, mut input: Input, output: Output) -> Result<(),
         Some(_) => format!("{system}\n\n{SUBAGENT_SYSTEM}").into(),
         None => system.into(),
     };
-    let place = Arc::new(Place::new(&std::env::current_dir()?, options.messages));
+    let place = Arc::new(Place::new(&std::env::current_dir()?, options.messages, options.tools));
     let asks = Arc::new(Asks::new(options.asks.then(|| output.clone()), options.ask_patience));
     let gate = Arc::new(Gate::new(options.mode));
     let subagents = Arc::new(Subagents::new(Surroundings {
@@ -178,6 +190,8 @@ async fn serve(options: Options, mut input: Input, output: Output) -> Result<(),
     let models = Arc::new(Catalogue::new(options.models, &|name| std::env::var(name).ok()));
     let history = Arc::new(Mutex::new(history));
     let mut agent = Agent::new(output.clone(), sessions, history, Arc::clone(&toolbox), models, system);
+    agent.thinking = options.thinking;
+    agent.compaction_model = options.compaction_model;
     agent.allow_auto_turns(options.auto_turns);
 
     let heard = Arc::new(AtomicBool::new(false));

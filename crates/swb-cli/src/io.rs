@@ -121,9 +121,23 @@ pub(crate) fn is_run_agent() -> bool {
     called.and_then(|path| path.file_name().map(|name| name == "run-agent")).unwrap_or(false)
 }
 
-/// The configuration as commands see it: the user's file, the project's, the environment, the command line.
+/// The configuration as commands see it: the incumbent's file, the user's, the project's, the environment, the command
+/// line.
 pub(crate) fn layers(paths: &Paths, set: &[String]) -> Result<Layers, Failure> {
-    let mut layers = Layers::default().file(&paths.config_file())?;
+    layers_of_profile(paths, set, None)
+}
+
+/// The same with the file of a profile on top of the user's.
+pub(crate) fn layers_of_profile(
+    paths: &Paths,
+    set: &[String],
+    profile: Option<&str>,
+) -> Result<Layers, Failure> {
+    let theirs = crate::incumbent::Settings::read(profile);
+    let mut layers = Layers::default().foreign(&theirs.path, theirs.values).file(&paths.config_file())?;
+    if let Some(profile) = profile {
+        layers = layers.file(&paths.profile(profile).join("config.toml"))?;
+    }
     if let Some(project) = project_file() {
         layers = layers.project_file(&project)?;
     }

@@ -9,6 +9,7 @@ mod commands;
 mod connect;
 pub mod exit_code;
 mod failure;
+mod incumbent;
 mod io;
 mod mcp;
 mod plain;

@@ -12,6 +12,7 @@ use swb_daemon::config::{Layers, McpServerConfig};
 use swb_proto::agent::{McpServer, McpState};
 
 use crate::failure::Failure;
+use crate::incumbent;
 
 /// The servers for an agent of this profile.
 pub(crate) fn options(paths: &Paths, layers: &Layers, profile: Option<&str>) -> Result<McpOptions, Failure> {
@@ -59,15 +60,11 @@ fn json_files(
     profile: Option<&str>,
     variable: impl Fn(&str) -> Option<PathBuf>,
 ) -> Vec<PathBuf> {
-    let set = |name: &str| variable(name).filter(|value| !value.as_os_str().is_empty());
-    let theirs = set("SYNAPS_BASE_DIR").or_else(|| Some(set("HOME")?.join(".synaps-cli")));
-    let ours = (paths.config.clone(), paths.config.join("profiles"));
-    let bases = [Some(ours), theirs.map(|base| (base.clone(), base))];
-    let file = |(base, profiles): (PathBuf, PathBuf)| {
-        let of_profile = profile.map(|profile| profiles.join(profile).join("mcp.json"));
-        of_profile.filter(|file| file.is_file()).unwrap_or_else(|| base.join("mcp.json"))
-    };
-    bases.into_iter().flatten().map(file).collect()
+    let of_profile = profile.map(|profile| paths.profile(profile).join("mcp.json"));
+    let ours = of_profile.filter(|file| file.is_file()).unwrap_or_else(|| paths.config.join("mcp.json"));
+    let base = incumbent::base(|name| variable(name).map(PathBuf::into_os_string));
+    let theirs = base.map(|base| incumbent::file(&base, profile, "mcp.json"));
+    [Some(ours), theirs].into_iter().flatten().collect()
 }
 
 fn spec(name: &str, config: McpServerConfig) -> ServerSpec {

@@ -95,6 +95,11 @@ impl Paths {
         self.config.join("config.toml")
     }
 
+    /// The configuration of a profile: `config.toml`, `system.md`, `mcp.json`.
+    pub fn profile(&self, name: &str) -> PathBuf {
+        self.config.join("profiles").join(name)
+    }
+
     /// The control socket.
     pub fn control_socket(&self) -> PathBuf {
         self.sockets.join("control.sock")

@@ -34,10 +34,11 @@ impl Dialect {
 
 /// A secret.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Key(String);
+pub struct Key(String);
 
 impl Key {
-    pub(crate) fn new(text: &str) -> Option<Self> {
+    /// The key in this text, if there is one.
+    pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
         (!text.is_empty()).then(|| Key(text.to_owned()))
     }
@@ -176,6 +177,11 @@ pub(crate) fn all(
         let access = match &settings.key_env {
             Some(variable) => wanted(&[variable], environment),
             None => known.map_or(Access::Open, |known| known.access.clone()),
+        };
+        // A variable of the environment wins over a file.
+        let access = match (access, &settings.key) {
+            (Access::Missing(_) | Access::Open, Some(key)) => Access::Key(key.clone()),
+            (access, _) => access,
         };
         let dialect = settings.dialect.or(known.map(|known| known.dialect)).unwrap_or(Dialect::OpenAi);
         let provider = Provider {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::provider::Dialect;
+use super::provider::{Dialect, Key};
 
 /// All of it. The default knows the providers of [`super::provider`] and no prices.
 #[derive(Debug, Clone, Default)]
@@ -23,8 +23,10 @@ pub struct ProviderSettings {
     pub dialect: Option<Dialect>,
     /// Where it is.
     pub base_url: Option<String>,
-    /// The variable of the environment that holds its key. The key itself is never configured.
+    /// The variable of the environment that holds its key. Our own configuration never holds the key itself.
     pub key_env: Option<String>,
+    /// A key that came with another program's configuration, for when no variable holds one.
+    pub key: Option<Key>,
 }
 
 /// What is configured about a model. Nothing is known of what is not said.

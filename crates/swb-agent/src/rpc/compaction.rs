@@ -3,6 +3,8 @@
 //! The model is asked beside everything else; what is said meanwhile stays, because only the messages that were
 //! summarised are replaced. It can be aborted, and then nothing has changed. It fails if no summary can be written.
 
+use std::sync::Arc;
+
 use swb_proto::agent::TurnUsage;
 
 use super::jobs::{Finished, Job};
@@ -10,7 +12,7 @@ use super::reply::{Compacted, Outcome};
 use super::{Agent, Gone};
 use crate::cancel::Cancel;
 use crate::compaction::{self, Summary};
-use crate::model::ModelError;
+use crate::model::{Model, ModelError};
 use crate::turn::{announced, locked};
 
 const BUSY: &str = "a compaction is under way; abort first";
@@ -28,6 +30,16 @@ pub(super) struct Written {
 }
 
 impl Agent {
+    /// The model that summarises, and how much fits into it: the one that was named for it, else the one in use.
+    pub(super) fn summariser(&self, in_use: &str) -> Result<(Arc<dyn Model>, Option<u64>), ModelError> {
+        let named =
+            self.compaction_model.as_deref().and_then(|name| Some((name, self.models.find(name).ok()?)));
+        match named {
+            Some((name, model)) => Ok((model, self.models.context_window(name))),
+            None => Ok((self.models.find(in_use)?, self.models.context_window(in_use))),
+        }
+    }
+
     pub(super) async fn compact(&mut self, id: String) -> Result<(), Gone> {
         if self.compaction.is_some() {
             return self.fail(Some(id), BUSY).await;
@@ -40,11 +52,10 @@ impl Agent {
         if messages.is_empty() {
             return self.fail(Some(id), EMPTY).await;
         }
-        let model = match self.models.find(&name) {
-            Ok(model) => model,
+        let (model, context_window) = match self.summariser(&name) {
+            Ok(summariser) => summariser,
             Err(error) => return self.fail(Some(id), error.to_string()).await,
         };
-        let context_window = self.models.context_window(&name);
         let cancel = Cancel::new();
         let cancelled = cancel.clone();
         let model = announced(model, self.output.clone());

@@ -87,6 +87,7 @@ impl Agent {
             }
         };
         let context_window = self.models.context_window(&name);
+        let summariser = self.summariser(&name).unwrap_or_else(|_| (Arc::clone(&model), context_window));
         // How much fits into it is asked meanwhile, should nobody know.
         let models = Arc::clone(&self.models);
         tokio::spawn(async move { models.learn(&name).await });
@@ -95,6 +96,7 @@ impl Agent {
             history: Arc::clone(&self.history),
             model,
             context_window,
+            summariser,
             system: Arc::clone(&self.system),
             thinking: self.thinking,
             toolbox: Arc::clone(&self.toolbox),

@@ -68,6 +68,8 @@ pub(crate) struct Agent {
     pub(crate) models: Arc<Catalogue>,
     pub(crate) system: Arc<str>,
     pub(crate) thinking: Thinking,
+    /// The model that summarises, if it is not the one in use.
+    pub(crate) compaction_model: Option<String>,
     queue: Queue,
     turn: Option<TurnJob>,
     compaction: Option<CompactionJob>,
@@ -105,6 +107,7 @@ impl Agent {
             models,
             system,
             thinking: Thinking::default(),
+            compaction_model: None,
             queue: Queue::default(),
             turn: None,
             compaction: None,

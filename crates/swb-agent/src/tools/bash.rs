@@ -21,10 +21,8 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::sync::Mutex;
 
 use super::limits::CAPTURED_BYTES;
-use super::{Call, Effect, Place, Printer, Tool, ToolError, arguments};
+use super::{Call, Effect, Place, Printer, Tool, ToolError, ToolSettings, arguments};
 
-const DEFAULT_SECONDS: u64 = 30;
-const MAX_SECONDS: u64 = 300;
 /// How long output is waited for that background processes may still hold back.
 const DRAIN: Duration = Duration::from_millis(100);
 const READ_BYTES: usize = 16 * 1024;
@@ -34,9 +32,25 @@ const SCRIPT: &str =
     "__swb_place=$SWB_PLACE; unset SWB_PLACE; trap 'pwd -P > \"$__swb_place\"' EXIT; eval \"$1\"";
 
 /// The tool.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Bash {
     one_at_a_time: Mutex<()>,
+    usual_seconds: u64,
+    most_seconds: u64,
+}
+
+impl Bash {
+    pub(super) fn new(settings: &ToolSettings) -> Self {
+        Bash {
+            one_at_a_time: Mutex::default(),
+            usual_seconds: settings.bash_time.as_secs(),
+            most_seconds: settings.bash_time_max.as_secs(),
+        }
+    }
+
+    fn limit(&self, wanted: Option<u64>) -> Duration {
+        Duration::from_secs(wanted.unwrap_or(self.usual_seconds).clamp(1, self.most_seconds.max(1)))
+    }
 }
 
 #[derive(Deserialize)]
@@ -60,8 +74,8 @@ impl Tool for Bash {
             "type": "object",
             "properties": {
                 "command": { "type": "string", "description": "The command line." },
-                "timeout": { "type": "integer", "minimum": 1, "maximum": MAX_SECONDS,
-                             "description": "Seconds after which it is killed; 30 if not given." },
+                "timeout": { "type": "integer", "minimum": 1, "maximum": self.most_seconds,
+                             "description": format!("Seconds after which it is killed; {} if not given.", self.usual_seconds) },
             },
             "required": ["command"],
         })
@@ -75,7 +89,7 @@ impl Tool for Bash {
     fn run(&self, call: Call) -> BoxFuture<'_, Result<String, ToolError>> {
         async move {
             let _alone = self.one_at_a_time.lock().await;
-            let result = run(call).await;
+            let result = run(call, |wanted| self.limit(wanted)).await;
             // What earlier commands left behind and has ended is nobody else's to reap.
             descendants::reap_ended();
             result
@@ -84,9 +98,9 @@ impl Tool for Bash {
     }
 }
 
-async fn run(call: Call) -> Result<String, ToolError> {
+async fn run(call: Call, limit: impl Fn(Option<u64>) -> Duration) -> Result<String, ToolError> {
     let Arguments { command, timeout } = arguments(&call.arguments)?;
-    let limit = Duration::from_secs(timeout.unwrap_or(DEFAULT_SECONDS).clamp(1, MAX_SECONDS));
+    let limit = limit(timeout);
     let bash = PathBuf::from("bash");
     let lost = call.place.leave_lost_folder();
     let left_in = tempfile::NamedTempFile::new().map_err(ToolError::io(&bash))?;

@@ -2,16 +2,16 @@
 
 /// What a tool may return at most, in bytes; the rest is counted and dropped while it streams.
 pub(crate) const CAPTURED_BYTES: usize = 1024 * 1024;
-/// What the model gets to see of one result at most, in characters.
-const KEPT_CHARS: usize = 30_000;
+/// What the model usually gets to see of one result at most, in characters.
+pub(super) const KEPT_CHARS: usize = 30_000;
 /// And at least, however little fits into it.
 const KEPT_AT_LEAST: usize = 1000;
 
 /// How many characters of each of so many results are kept: together about half of the context, if its size is known.
-pub(crate) fn kept_chars(context_window: Option<u64>, results: usize) -> usize {
+pub(crate) fn kept_chars(most: usize, context_window: Option<u64>, results: usize) -> usize {
     let together =
         context_window.map_or(usize::MAX, |tokens| usize::try_from(tokens * 2).unwrap_or(usize::MAX));
-    (together / results.max(1)).clamp(KEPT_AT_LEAST, KEPT_CHARS)
+    (together / results.max(1)).clamp(KEPT_AT_LEAST, most.max(KEPT_AT_LEAST))
 }
 
 /// The result as the history keeps it.
@@ -39,9 +39,9 @@ mod tests {
 
     #[test]
     fn results_share_half_of_a_small_context() {
-        assert_eq!(kept_chars(Some(200_000), 3), KEPT_CHARS);
-        assert_eq!(kept_chars(None, 100), KEPT_CHARS);
-        assert_eq!(kept_chars(Some(8000), 4), 4000);
-        assert_eq!(kept_chars(Some(10), 9), KEPT_AT_LEAST);
+        assert_eq!(kept_chars(KEPT_CHARS, Some(200_000), 3), KEPT_CHARS);
+        assert_eq!(kept_chars(KEPT_CHARS, None, 100), KEPT_CHARS);
+        assert_eq!(kept_chars(KEPT_CHARS, Some(8000), 4), 4000);
+        assert_eq!(kept_chars(KEPT_CHARS, Some(10), 9), KEPT_AT_LEAST);
     }
 }

@@ -23,6 +23,7 @@ use std::fmt::Debug;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
@@ -36,6 +37,33 @@ use crate::cancel::Cancel;
 use crate::gate::{Effect, Mode};
 use crate::mcp::CallError;
 use crate::stdio::output::Output;
+
+/// What is configured about tools.
+#[derive(Debug, Clone)]
+pub struct ToolSettings {
+    /// How much of a result the model gets to see, in characters.
+    pub kept_chars: usize,
+    /// How long a command may take that asks for no other time.
+    pub bash_time: Duration,
+    /// How long a command may take at most.
+    pub bash_time_max: Duration,
+    /// How long a subagent may take whose task asks for no other time.
+    pub subagent_time: Duration,
+    /// Those that are not there.
+    pub disabled: Vec<String>,
+}
+
+impl Default for ToolSettings {
+    fn default() -> Self {
+        ToolSettings {
+            kept_chars: limits::KEPT_CHARS,
+            bash_time: Duration::from_secs(30),
+            bash_time_max: Duration::from_secs(300),
+            subagent_time: Duration::from_secs(600),
+            disabled: Vec::new(),
+        }
+    }
+}
 
 /// Something a model can do.
 pub(crate) trait Tool: Debug + Send + Sync {

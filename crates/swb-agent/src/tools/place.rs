@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use crate::gate::paths;
+use crate::tools::ToolSettings;
 
 /// The folder an agent works in, and the one it is in just now.
 #[derive(Debug)]
@@ -12,12 +13,13 @@ pub(crate) struct Place {
     folder: Mutex<PathBuf>,
     /// Where the projects of message buses lie.
     pub(crate) messages: PathBuf,
+    pub(crate) settings: ToolSettings,
 }
 
 impl Place {
-    pub(crate) fn new(root: &Path, messages: PathBuf) -> Self {
+    pub(crate) fn new(root: &Path, messages: PathBuf, settings: ToolSettings) -> Self {
         let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-        Place { folder: Mutex::new(root.clone()), root, messages }
+        Place { folder: Mutex::new(root.clone()), root, messages, settings }
     }
 
     /// The workspace.

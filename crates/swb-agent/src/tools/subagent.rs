@@ -13,7 +13,6 @@ use super::{Call, Effect, Place, Tool, ToolError, arguments};
 use crate::gate::Mode;
 use crate::subagent::{Ended, Outcome, Subagents, Task, Wish};
 
-const DEFAULT_SECONDS: u64 = 600;
 const MAX_SECONDS: u64 = 3600;
 const MAX_TASK_BYTES: usize = 256 * 1024;
 const MAX_NAME_CHARS: usize = 40;
@@ -40,6 +39,8 @@ impl Act {
 pub(super) struct SubagentTool {
     pub(super) act: Act,
     pub(super) subagents: Arc<Subagents>,
+    /// How long it may take if its task asks for no other time.
+    pub(super) usual_time: Duration,
 }
 
 #[derive(Deserialize)]
@@ -115,7 +116,7 @@ impl Tool for SubagentTool {
                     "mode": { "type": "string", "enum": ["read-only", "workspace", "full"],
                               "description": "What it may do; never more than you may." },
                     "timeout": { "type": "integer", "minimum": 1, "maximum": MAX_SECONDS,
-                                 "description": "Seconds after which it is ended; 600 if not given." },
+                                 "description": format!("Seconds after which it is ended; {} if not given.", self.usual_time.as_secs()) },
                 }),
                 json!(["task"]),
             ),
@@ -136,7 +137,7 @@ impl Tool for SubagentTool {
 
     fn effect(&self, value: &Value, _place: &Place) -> Result<Effect, ToolError> {
         match self.act {
-            Act::Run | Act::Start => wish(value, false).map(drop)?,
+            Act::Run | Act::Start => wish(value, false, self.usual_time).map(drop)?,
             Act::Status => arguments::<Looking>(value).map(drop)?,
             Act::Steer => arguments::<Steering>(value).map(drop)?,
             Act::Collect => arguments::<Collecting>(value).map(drop)?,
@@ -150,7 +151,7 @@ impl Tool for SubagentTool {
             let value = &call.arguments;
             match self.act {
                 Act::Run => {
-                    let task = self.start(wish(value, false)?)?;
+                    let task = self.start(wish(value, false, self.usual_time)?)?;
                     // Whoever aborts the call ends the subagent.
                     let waiting = CancelOnDrop(&task);
                     let ended = task.ended().await;
@@ -158,7 +159,7 @@ impl Tool for SubagentTool {
                     result(&task, &ended)
                 }
                 Act::Start => {
-                    let task = self.start(wish(value, true)?)?;
+                    let task = self.start(wish(value, true, self.usual_time)?)?;
                     let Task { id, name, .. } = task.as_ref();
                     Ok(format!("subagent {id} ({name}) is at work; you will be told when it is done\n"))
                 }
@@ -250,7 +251,7 @@ impl SubagentTool {
     }
 }
 
-fn wish(value: &Value, background: bool) -> Result<Wish, ToolError> {
+fn wish(value: &Value, background: bool, usual_time: Duration) -> Result<Wish, ToolError> {
     let Starting { task, name, model, mode, timeout } = arguments(value)?;
     if task.trim().is_empty() {
         return Err(ToolError::refused("there is no task"));
@@ -270,7 +271,7 @@ fn wish(value: &Value, background: bool) -> Result<Wish, ToolError> {
     let unknown = || ToolError::refused("the modes are `read-only`, `workspace` and `full`");
     let mode = mode.map(|mode| Mode::from_name(&mode).ok_or_else(unknown)).transpose()?;
     let model = model.filter(|model| !model.trim().is_empty());
-    let time = Duration::from_secs(timeout.unwrap_or(DEFAULT_SECONDS).clamp(1, MAX_SECONDS));
+    let time = Duration::from_secs(timeout.unwrap_or(usual_time.as_secs()).clamp(1, MAX_SECONDS));
     Ok(Wish { task, name, model, mode, background, time })
 }
 

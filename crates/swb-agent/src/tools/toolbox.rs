@@ -84,7 +84,7 @@ impl Toolbox {
     ) -> Self {
         let mut tools: Vec<Arc<dyn Tool>> = vec![
             Arc::new(ask_user::AskUser { asks: Arc::clone(&asks) }),
-            Arc::new(bash::Bash::default()),
+            Arc::new(bash::Bash::new(&place.settings)),
             Arc::new(bus::BusPost),
             Arc::new(bus::BusRead),
             Arc::new(edit::Edit),
@@ -97,9 +97,11 @@ impl Toolbox {
         if subagents.allowed() {
             tools.extend(subagent::Act::ALL.map(|act| {
                 let subagents = Arc::clone(&subagents);
-                Arc::new(subagent::SubagentTool { act, subagents }) as Arc<dyn Tool>
+                Arc::new(subagent::SubagentTool { act, subagents, usual_time: place.settings.subagent_time })
+                    as Arc<dyn Tool>
             }));
         }
+        tools.retain(|tool| !place.settings.disabled.iter().any(|name| name == tool.name()));
         tools.sort_by(|one, other| one.name().cmp(other.name()));
         Toolbox { tools, place, gate, asks, subagents, borrowed, mcp }
     }

@@ -52,6 +52,8 @@ pub(crate) struct Turn {
     pub(crate) model: Arc<dyn Model>,
     /// How many tokens fit into the model, if that is known.
     pub(crate) context_window: Option<u64>,
+    /// The model that summarises, and how much fits into it.
+    pub(crate) summariser: (Arc<dyn Model>, Option<u64>),
     pub(crate) system: Arc<str>,
     pub(crate) thinking: Thinking,
     pub(crate) toolbox: Arc<Toolbox>,
@@ -223,7 +225,7 @@ impl Turn {
             return Ok(wanted);
         }
         // What the parent has seen stays; calls that were never whole do not.
-        let (blocks, started) = answer.without_calls(limits::kept_chars(self.context_window, 1));
+        let (blocks, started) = answer.without_calls(self.kept_chars(1));
         if !blocks.is_empty() {
             locked(&self.history).push(Message::assistant(blocks))?;
         }
@@ -268,11 +270,16 @@ impl Turn {
         Ok(())
     }
 
+    /// How much of each of so many results is kept.
+    fn kept_chars(&self, results: usize) -> usize {
+        limits::kept_chars(self.toolbox.place.settings.kept_chars, self.context_window, results)
+    }
+
     /// Runs the tools at once; results are shown as they come and kept in the order of the calls.
     async fn run_tools(&self, wanted: Vec<Wanted>) -> Result<(), TurnError> {
         let session_id = locked(&self.history).id.clone();
         let mut results: Vec<Option<Block>> = wanted.iter().map(|_| None).collect();
-        let kept_chars = limits::kept_chars(self.context_window, wanted.len());
+        let kept_chars = self.kept_chars(wanted.len());
         let mut running: FuturesUnordered<_> =
             wanted.into_iter().enumerate().map(|(at, call)| self.run_tool(&session_id, at, call)).collect();
         let mut shown = Ok(());

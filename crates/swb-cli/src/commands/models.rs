@@ -1,16 +1,23 @@
 //! What the configuration says about models, as the agent wants to be told.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use swb_agent::model::provider::Dialect;
+use swb_agent::model::provider::{Dialect, Key};
 use swb_agent::model::settings::{Limits, ModelSettings, Prices, ProviderSettings, Settings};
 use swb_daemon::Config;
 use swb_daemon::config::{ModelEntry, ProviderConfig};
 
-pub(crate) fn settings(config: &Config) -> Settings {
+/// `keys`: those that no variable holds, by provider.
+pub(crate) fn settings(config: &Config, keys: BTreeMap<String, String>) -> Settings {
     let model = &config.model;
+    let mut providers: BTreeMap<_, _> =
+        config.providers.iter().map(|(name, entry)| (name.clone(), provider(entry))).collect();
+    for (name, key) in keys {
+        providers.entry(name).or_default().key = Key::new(&key);
+    }
     Settings {
-        providers: config.providers.iter().map(|(name, entry)| (name.clone(), provider(entry))).collect(),
+        providers,
         models: config.models.iter().map(|(name, entry)| (name.clone(), self::model(entry))).collect(),
         limits: Limits {
             connect: Duration::from_millis(model.connect_timeout_ms),
@@ -29,6 +36,7 @@ fn provider(entry: &ProviderConfig) -> ProviderSettings {
         dialect: entry.dialect.as_deref().and_then(Dialect::from_name),
         base_url: entry.base_url.clone(),
         key_env: entry.key_env.clone(),
+        key: None,
     }
 }
 

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use swb_agent::mcp::McpOptions;
-use swb_agent::{Launch, Mode, Options};
-use swb_daemon::Paths;
+use swb_agent::model::Thinking;
+use swb_agent::{Launch, Mode, Options, ToolSettings};
+use swb_daemon::{Config, Paths};
 use swb_proto::id;
 
 use crate::exit_code;
 use crate::failure::Failure;
+use crate::incumbent;
 use crate::io::Io;
 
 /// How long an approval waits for its answer.
@@ -25,10 +27,11 @@ pub(crate) struct RpcArgs {
     /// The system prompt, or a file that holds it.
     #[arg(long, short, value_name = "TEXT|FILE", allow_hyphen_values = true)]
     system: Option<String>,
-    /// The model; `demo` needs neither key nor network. Also $SWB_MODEL.
+    /// The model, also of a session that goes on; `demo` needs neither key nor network. For new sessions also $SWB_MODEL
+    /// and the setting agent.model.
     #[arg(long, short, value_name = "ID")]
     model: Option<String>,
-    /// Keep sessions apart under this name, with a system prompt of its own.
+    /// Keep sessions apart under this name, with settings and a system prompt of its own.
     #[arg(long, value_name = "NAME", value_parser = profile_name)]
     profile: Option<String>,
     /// The session that starts this one, whose subagent it is.
@@ -40,20 +43,19 @@ pub(crate) struct RpcArgs {
     /// Let subagents that end in the background begin a turn; it is answered as `auto_turn`. Without it the next turn hears of them.
     #[arg(long)]
     auto_turns: bool,
-    /// What tools may do.
-    #[arg(long, value_enum, default_value_t)]
-    tool_mode: ToolMode,
+    /// What tools may do; `workspace` unless the setting agent.tool_mode says otherwise.
+    #[arg(long, value_enum)]
+    tool_mode: Option<ToolMode>,
     /// Send an `ask` event for what needs approval, and wait for the command `answer`. Without it such calls are denied.
     #[arg(long)]
     asks: bool,
 }
 
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum ToolMode {
     /// Look, but change nothing.
     ReadOnly,
     /// Read anything but secrets, write and run inside the working directory, ask for the rest.
-    #[default]
     Workspace,
     /// Anything but what may harm the machine or Switchboard itself, which is asked for.
     Full,
@@ -69,39 +71,40 @@ pub(crate) fn profile_name(name: &str) -> Result<String, String> {
 
 pub(crate) fn run(args: RpcArgs, set: &[String]) -> Result<u8, Failure> {
     let paths = Paths::from_env()?;
-    let layers = crate::io::layers(&paths, set)?;
+    let profile = args.profile.as_deref();
+    let layers = crate::io::layers_of_profile(&paths, set, profile)?;
     let config = layers.finish()?;
-    let mut prompts = vec![paths.config.join("system.md")];
-    if let Some(profile) = &args.profile {
-        prompts.insert(0, paths.config.join("profiles").join(profile).join("system.md"));
-    }
+    let system = args.system.as_deref().map(text_or_file).transpose()?;
     let launch = launch(&args, set);
     // Whoever was started by another agent borrows what that one has.
     let mcp = match &args.parent {
         Some(_) => McpOptions::default(),
-        None => crate::mcp::options(&paths, &layers, args.profile.as_deref())?,
+        None => crate::mcp::options(&paths, &layers, profile)?,
     };
     let options = Options {
-        sessions: paths.sessions(args.profile.as_deref()),
+        sessions: paths.sessions(profile),
         messages: paths.message_root(&config),
         resume: args.resume,
-        model: args.model.or_else(|| std::env::var("SWB_MODEL").ok().filter(|model| !model.is_empty())),
-        system: args
-            .system
-            .map(text_or_file)
-            .or_else(|| prompts.iter().find_map(|file| std::fs::read_to_string(file).ok())),
+        model: args.model,
+        usual_model: usual_model(&config.agent.model),
+        system,
+        usual_system: usual_system(&paths, profile)?,
+        thinking: Thinking::from_name(&config.agent.thinking).unwrap_or_default(),
+        compaction_model: Some(config.agent.compaction_model.clone()).filter(|model| !model.is_empty()),
+        tools: tool_settings(&config),
         parent: args.parent,
         depth: args.depth,
         launch,
         auto_turns: args.auto_turns,
         mode: match args.tool_mode {
-            ToolMode::ReadOnly => Mode::ReadOnly,
-            ToolMode::Workspace => Mode::Workspace,
-            ToolMode::Full => Mode::Full,
+            Some(ToolMode::ReadOnly) => Mode::ReadOnly,
+            Some(ToolMode::Workspace) => Mode::Workspace,
+            Some(ToolMode::Full) => Mode::Full,
+            None => Mode::from_name(&config.agent.tool_mode).unwrap_or_default(),
         },
         asks: args.asks,
         ask_patience: ASK_PATIENCE,
-        models: super::models::settings(&config),
+        models: super::models::settings(&config, incumbent::Settings::read(profile).keys),
         mcp,
     };
     swb_agent::run(options).map_err(|error| Failure::new("the agent did not start").because(error))?;
@@ -122,16 +125,49 @@ fn launch(args: &RpcArgs, set: &[String]) -> Launch {
 }
 
 /// A value that names a regular file stands for what is in it.
-fn text_or_file(value: String) -> String {
-    let file = Path::new(&value);
-    if file.is_file() { std::fs::read_to_string(file).unwrap_or(value) } else { value }
+fn text_or_file(value: &str) -> Result<String, Failure> {
+    let file = Path::new(value);
+    if file.is_file() { read_prompt(file) } else { Ok(value.to_owned()) }
+}
+
+fn read_prompt(file: &Path) -> Result<String, Failure> {
+    let failed =
+        |error| Failure::new(format!("the system prompt {} cannot be read", file.display())).because(error);
+    std::fs::read_to_string(file).map_err(failed)
+}
+
+/// The system prompt of new sessions: of the profile, the user's, then the incumbent's.
+fn usual_system(paths: &Paths, profile: Option<&str>) -> Result<Option<String>, Failure> {
+    let of_profile = profile.map(|profile| paths.profile(profile).join("system.md"));
+    let theirs = incumbent::base(|name| std::env::var_os(name));
+    let theirs = theirs.map(|base| incumbent::file(&base, profile, "system.md"));
+    let places = [of_profile, Some(paths.config.join("system.md")), theirs];
+    places.into_iter().flatten().find(|file| file.is_file()).map(|file| read_prompt(&file)).transpose()
+}
+
+/// The model of new sessions.
+fn usual_model(configured: &str) -> Option<String> {
+    let variable = std::env::var("SWB_MODEL").ok();
+    variable.into_iter().chain([configured.to_owned()]).find(|model| !model.is_empty())
+}
+
+fn tool_settings(config: &Config) -> ToolSettings {
+    let agent = &config.agent;
+    ToolSettings {
+        kept_chars: agent.max_tool_output,
+        bash_time: Duration::from_secs(agent.bash_timeout_s),
+        bash_time_max: Duration::from_secs(agent.bash_max_timeout_s),
+        subagent_time: Duration::from_secs(agent.subagent_timeout_s),
+        disabled: agent.disabled_tools(),
+    }
 }
 
 /// `swb tools_list`: what the agent can do, without starting one.
 pub(crate) fn tools_list(set: &[String], io: &Io) -> Result<u8, Failure> {
     let paths = Paths::from_env()?;
-    let mcp = crate::mcp::options(&paths, &crate::io::layers(&paths, set)?, None)?;
-    let tools = swb_agent::describe_tools(mcp)?;
+    let layers = crate::io::layers(&paths, set)?;
+    let mcp = crate::mcp::options(&paths, &layers, None)?;
+    let tools = swb_agent::describe_tools(tool_settings(&layers.finish()?), mcp)?;
     if io.json {
         io.object(&tools)?;
         return Ok(exit_code::SUCCESS);

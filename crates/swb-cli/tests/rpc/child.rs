@@ -175,7 +175,7 @@ pub(crate) fn spawn(world: &World, arguments: &[&str]) -> Process {
 }
 
 #[track_caller]
-fn spawn_in(world: &World, arguments: &[&str], environment: &[(&str, &str)]) -> Process {
+pub(crate) fn spawn_in(world: &World, arguments: &[&str], environment: &[(&str, &str)]) -> Process {
     let mut command = world.command(["rpc"].iter().chain(arguments));
     command.envs(environment.iter().copied());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

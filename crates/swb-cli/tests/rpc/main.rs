@@ -18,6 +18,7 @@ mod lending;
 mod mcp;
 mod providers;
 mod sessions;
+mod starting;
 mod subagents;
 mod tools;
 mod turns;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use super::mcp::Servers;
-use super::{Config, key, models};
+use super::{Config, agent, key, models};
 
 /// Variables of the environment that are no settings.
 const NOT_SETTINGS: &[&str] = &["SWB_HOME", "SWB_MODEL"];
@@ -74,6 +74,8 @@ pub enum Problem {
     Unknown,
     /// A project's file has no right to say it.
     NotForProjects,
+    /// Its value, in the file of another program, is none that we could use.
+    Unfit,
 }
 
 impl fmt::Display for Warning {
@@ -82,9 +84,13 @@ impl fmt::Display for Warning {
             Problem::Unknown => write!(f, "unknown setting {} in {}; it is ignored", self.key, self.origin),
             Problem::NotForProjects => write!(
                 f,
-                "setting {} in {} is ignored: a project must not say where keys are sent; set it in your own file",
+                "setting {} in {} is ignored: a project must not say where keys are sent or what agents may do; \
+                 set it in your own file",
                 self.key, self.origin
             ),
+            Problem::Unfit => {
+                write!(f, "setting {} in {} cannot be used; it is ignored", self.key, self.origin)
+            }
         }
     }
 }
@@ -177,7 +183,8 @@ impl Layers {
         let mut found = Vec::new();
         flatten(&table, &[], &mut |key, value| found.push((key, value.clone())));
         for (key, value) in found {
-            if trust == Trust::User || !key.starts_with("providers.") {
+            let forbidden = key.starts_with("providers.") || agent::is_the_users_alone(&key);
+            if trust == Trust::User || !forbidden {
                 self.set(key, value, origin.clone())?;
             } else {
                 let problem = Problem::NotForProjects;
@@ -185,6 +192,18 @@ impl Layers {
             }
         }
         Ok(self)
+    }
+
+    /// Adds what the file of another program says, in our words. A value that does not fit is reported and passed over:
+    /// that file was not written for us.
+    pub fn foreign(mut self, path: &Path, values: Vec<(String, String)>) -> Self {
+        let origin = Origin::File { path: path.to_owned() };
+        for (key, text) in values {
+            if self.set_text(&key, &text, origin.clone()).is_err() {
+                self.warnings.push(Warning { key, origin: origin.clone(), problem: Problem::Unfit });
+            }
+        }
+        self
     }
 
     /// Adds the variables `SWB_<KEY>`, e.g. `SWB_LOG_LEVEL` for `log.level`.

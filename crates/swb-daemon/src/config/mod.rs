@@ -2,8 +2,10 @@
 //!
 //! Every key is known from the built-in values; a key that is not is reported with its path and the place it stands in,
 //! and otherwise ignored, so that a file written for a newer version still works. A value of the wrong type is an error.
-//! The daemon serves all projects and therefore reads no project file. A project's file cannot say where keys are sent.
+//! The daemon serves all projects and therefore reads no project file. A project's file cannot say where keys are
+//! sent or what agents may do.
 
+mod agent;
 mod key;
 mod layers;
 mod mcp;
@@ -14,6 +16,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use agent::AgentConfig;
 pub use layers::{ConfigError, Layers, Origin, Problem, Setting, Warning};
 pub use mcp::McpServerConfig;
 pub use models::{ModelConfig, ModelEntry, ProviderConfig};
@@ -36,6 +39,8 @@ pub struct Config {
     pub http: HttpConfig,
     /// The commands.
     pub cli: CliConfig,
+    /// The agents that `swb rpc` and `swb run` start.
+    pub agent: AgentConfig,
     /// How models are called.
     pub model: ModelConfig,
     /// Models by `provider/model`: what they can do and cost.
@@ -187,6 +192,7 @@ impl Config {
             models::check_provider(provider)
                 .map_err(|(setting, problem)| (key::join(&["providers", name, setting]), problem))?;
         }
+        self.agent.check().map_err(|(key, problem)| (key.to_owned(), problem))?;
         self.check_values().map_err(|(key, problem)| (key.to_owned(), problem))
     }
 

@@ -22,7 +22,7 @@ fn call() -> Call {
         session_id: "s".to_owned(),
         agents: vec!["scout".to_owned()],
         mode: Mode::ReadOnly,
-        place: Arc::new(Place::new("/".as_ref(), "/".into())),
+        place: Arc::new(Place::new("/".as_ref(), "/".into(), crate::tools::ToolSettings::default())),
         cancel: Cancel::new(),
         printer: Printer::mute("t"),
     }

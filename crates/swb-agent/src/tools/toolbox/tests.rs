@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader, PipeReader};
 use std::time::Duration;
 
 use crate::stdio::output::Output;
+use crate::tools::ToolSettings;
 
 /// Would write a file; says who wanted it instead.
 #[derive(Debug)]
@@ -52,7 +53,7 @@ impl Ground {
         let (reader, writer) = std::io::pipe().unwrap();
         let output = Output::start(std::os::fd::OwnedFd::from(writer).into()).unwrap();
         let asks = Arc::new(Asks::new(Some(output), Duration::from_secs(60)));
-        let place = Arc::new(Place::new(folder.path(), folder.path().into()));
+        let place = Arc::new(Place::new(folder.path(), folder.path().into(), ToolSettings::default()));
         let nowhere = Arc::new(Subagents::nowhere());
         let mcp = Mcp::new(Default::default(), folder.path(), None);
         let mut toolbox = Toolbox::new(place, Arc::new(Gate::new(mode)), asks, nowhere, Arc::default(), mcp);

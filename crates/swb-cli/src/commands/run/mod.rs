@@ -37,16 +37,16 @@ pub(crate) struct RunArgs {
     /// Go on with a session: the latest of this folder, or the one of this id.
     #[arg(long = "continue", short = 'c', value_name = "ID", num_args = 0..=1)]
     resume: Option<Option<String>>,
-    /// The model; `demo` needs neither key nor network. Also $SWB_MODEL.
+    /// The model, also of a session that goes on; `demo` needs neither key nor network.
     #[arg(long, short, value_name = "ID")]
     model: Option<String>,
-    /// What tools may do without asking.
-    #[arg(long, value_enum, default_value_t)]
-    mode: ToolMode,
+    /// What tools may do without asking; `workspace` unless the setting agent.tool_mode says otherwise.
+    #[arg(long, value_enum)]
+    mode: Option<ToolMode>,
     /// The system prompt, or a file that holds it.
     #[arg(long, short, value_name = "TEXT|FILE", allow_hyphen_values = true)]
     system: Option<String>,
-    /// Keep sessions apart under this name, with a system prompt of its own.
+    /// Keep sessions apart under this name, with settings and a system prompt of its own.
     #[arg(long, value_name = "NAME", value_parser = profile_name)]
     profile: Option<String>,
 }
@@ -75,7 +75,8 @@ pub(crate) async fn run(args: RunArgs, set: &[String], io: &Io) -> Result<u8, Fa
     option("system", args.system);
     option("model", args.model);
     option("profile", args.profile);
-    option("tool-mode", args.mode.to_possible_value().map(|mode| mode.get_name().to_owned()));
+    let mode = args.mode.and_then(|mode| mode.to_possible_value());
+    option("tool-mode", mode.map(|mode| mode.get_name().to_owned()));
     for value in set {
         option("set", Some(value.clone()));
     }
