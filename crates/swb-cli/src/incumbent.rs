@@ -83,9 +83,10 @@ fn parse(text: &str) -> Settings {
     if let Some(seconds) = number("bash_timeout") {
         say("agent.bash_timeout_s", seconds.to_string());
     }
-    if let Some(seconds) = number("bash_max_timeout").max(number("bash_timeout").filter(|usual| *usual > 300))
-    {
-        say("agent.bash_max_timeout_s", seconds.to_string());
+    let usual = number("bash_timeout");
+    if let Some(seconds) = number("bash_max_timeout").max(usual.filter(|usual| *usual > 300)) {
+        // Ours is never below the usual time, which is 30 s where nobody says otherwise.
+        say("agent.bash_max_timeout_s", seconds.max(usual.unwrap_or(30)).to_string());
     }
     if let Some(seconds) = number("subagent_timeout") {
         say("agent.subagent_timeout_s", seconds.to_string());

@@ -301,6 +301,6 @@ fn an_answer_without_end_comes_to_one() {
     let world = provided(&peer);
     let mut child = start(&world, MODELS[1]);
     let frames = child.turn("p", "go");
-    assert!(failure(&frames).contains("more than 33554432 bytes"), "{}", failure(&frames));
+    assert!(failure(&frames).contains("longer than 16 MiB"), "{}", failure(&frames));
     assert!(peer.sent() < 64 << 20, "{} bytes were taken", peer.sent());
 }
