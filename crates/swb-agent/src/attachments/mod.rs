@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The file that was judged is the file that is read: both go through one descriptor. An error changes nothing and is
-//! told the parent as `error`. Names and MIME hints of the parent are not used. [`shown`] is what a model gets to see of
+//! told the parent as `error`. Names and MIME hints of the parent are not used. [`mod@shown`] is what a model gets to see of
 //! a conversation with files. Proof: tests beside the code; `crates/swb-cli/tests/rpc/attachments.rs`.
 
 mod kind;

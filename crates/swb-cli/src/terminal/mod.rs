@@ -1,6 +1,6 @@
 //! What a terminal shows while something is going on, and what a person presses meanwhile.
 //!
-//! * [`line`] – words with a style, and how they are wrapped.
+//! * [`mod@line`] – words with a style, and how they are wrapped.
 //! * [`markdown`], [`table`] – Markdown as lines; [`stream`] – the same for text that is still coming.
 //! * [`region`] – the last lines on the screen, which may still change; above them nothing does.
 //! * [`out`] – bytes on their way out, so that a terminal that does not take them holds up nobody.
