@@ -1,6 +1,6 @@
 //! Walls around a child: namespaces of its own in which what it must not touch is not there.
 //!
-//! A cell is built by two short programs of this binary, one inside the other. The first ([`entry`](crate::entry) calls
+//! A cell is built by two short programs of this binary, one inside the other. The first ([`crate::entry`] calls
 //! it `cell`) leaves the user, mount, process and IPC namespaces of the house, hides folders, and starts the second, which is
 //! process 1 of the new ones (`cell-init`): it gives up every capability, starts the child, reaps, and ends when the child
 //! ends. The kernel then ends whatever is left in there. Each of the three is told by the kernel when the one above it

@@ -4,7 +4,7 @@
 //! keeps the exit status until somebody has read it. It knows nothing of what the child is for and outlives whoever
 //! started it. Its own end is the end of everything the child has started.
 //!
-//! One thread, one task per stream and per client; they share [`state`]. Invariants: a byte that came out is kept until it
+//! One thread, one task per stream and per client; they share `state`. Invariants: a byte that came out is kept until it
 //! was acknowledged; a write is handed over once; `Exited` is said only after all output is here and no process of the
 //! child's tree is left. Proof: `tests/host.rs` with real children and the client of this room.
 
