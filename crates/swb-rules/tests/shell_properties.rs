@@ -238,7 +238,8 @@ fn bombs_are_unclear_and_cheap() {
         let started = Instant::now();
         let command = parse(&bomb);
         let verdict = judge(&command, &scope(Mode::Workspace));
-        assert!(started.elapsed() < Duration::from_secs(5), "{bomb:.60}");
+        // Milliseconds on an idle machine; what is looked for here is a quadratic, which would take minutes.
+        assert!(started.elapsed() < Duration::from_secs(30), "{bomb:.60}");
         assert!(matches!(verdict, Verdict::Ask { .. }), "{bomb:.60} {verdict:?}");
     }
 }

@@ -1,5 +1,6 @@
 //! From the words of one command to the program that really runs, through wrappers and builtins that run others.
 
+use super::concern::Concern;
 use super::invocation::{Nature, Risk, Via};
 use super::listing::below;
 use super::place::Place;
@@ -55,7 +56,11 @@ impl Unfold<'_> {
         }
         if self.via.iter().any(|via| matches!(via, Via::Function(function) if function == program)) {
             self.command.flags.destructive = true;
-            self.command.blame(Risk::Critical, format!("`{program}` starts itself over and over"));
+            self.command.blame(
+                Concern::Destroys,
+                Risk::Critical,
+                format!("`{program}` starts itself over and over"),
+            );
             return;
         }
         match program {
@@ -128,7 +133,11 @@ impl Unfold<'_> {
         self.command.flags.background |= wrapper.background;
         if wrapper.privilege {
             self.command.flags.privilege = true;
-            self.command.blame(Risk::High, format!("`{name}` runs a command as another user"));
+            self.command.blame(
+                Concern::Privilege,
+                Risk::High,
+                format!("`{name}` runs a command as another user"),
+            );
         }
         let mut found = match wrapper.unwrap_arguments(arguments) {
             Ok(found) => found,
@@ -153,6 +162,13 @@ impl Unfold<'_> {
             self.steering(&assignment.name);
         }
         self.invoke(name, None, arguments, streams, Nature::Idle);
+        if name == "xargs" {
+            let places: Vec<Place> =
+                argument_files(arguments).iter().flat_map(|word| self.places_of(word)).collect();
+            if let Some(invocation) = self.command.invocations.last_mut() {
+                invocation.reads.extend(places);
+            }
+        }
         let inner = Streams { redirects: Vec::new(), ..streams.clone() };
         self.via.push(Via::Program(name.to_owned()));
         match name {
@@ -160,7 +176,11 @@ impl Unfold<'_> {
                 self.text_from_words(name, &split.into_iter().cloned().collect::<Vec<_>>());
             }
             "env" if found.command.is_empty() => {
-                self.command.blame(Risk::Medium, "shows the environment, which may hold keys");
+                self.command.blame(
+                    Concern::Exposes,
+                    Risk::Medium,
+                    "shows the environment, which may hold keys",
+                );
             }
             "xargs" => {
                 if found.command.is_empty() {
@@ -179,9 +199,13 @@ impl Unfold<'_> {
             }
             "ssh" => {
                 self.command.flags.network = true;
-                self.command.blame(Risk::High, "runs something on another machine");
+                self.command.blame(Concern::Network, Risk::High, "runs something on another machine");
                 if sorted.has_any(&["o", "F", "E", "L", "R", "D", "J", "w", "S", "I"]) {
-                    self.command.blame(Risk::High, "gives ssh options that can run programs or open tunnels");
+                    self.command.blame(
+                        Concern::Steers,
+                        Risk::High,
+                        "gives ssh options that can run programs or open tunnels",
+                    );
                 }
                 self.apart(|walk| {
                     walk.directories.lose();
@@ -196,6 +220,33 @@ impl Unfold<'_> {
         }
         self.via.pop();
     }
+}
+
+/// Files that `xargs` reads its list from: `-a FILE`, `--arg-file=FILE`.
+fn argument_files(arguments: &[Word]) -> Vec<Word> {
+    let mut files = Vec::new();
+    for (at, word) in arguments.iter().enumerate() {
+        let Some(text) = word.text() else { continue };
+        let attached = match text.strip_prefix("--") {
+            Some(long) => {
+                let (name, value) = long.split_once('=').unwrap_or((long, ""));
+                if name.is_empty() || !"arg-file".starts_with(name) {
+                    continue;
+                }
+                value
+            }
+            None => match text.strip_prefix('-').and_then(|cluster| cluster.split_once('a')) {
+                Some((_, value)) => value,
+                None => continue,
+            },
+        };
+        if attached.is_empty() {
+            files.extend(arguments.get(at + 1).cloned());
+        } else {
+            files.push(Word::quoted(attached));
+        }
+    }
+    files
 }
 
 /// The text for which `xargs` puts in what it reads, if it does not append it.

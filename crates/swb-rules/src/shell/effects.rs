@@ -1,5 +1,6 @@
 //! What an ordinary program reads and writes, told by the tables and its arguments.
 
+use super::concern::Concern;
 use super::filters::{SedArguments, awk_is_plain, jq_is_plain};
 use super::invocation::{Nature, Risk, Via};
 use super::listing::below;
@@ -25,6 +26,7 @@ const SETTERS: &[&str] = &[
     "readonly",
     "typeset",
     "unset",
+    "wait",
 ];
 
 impl Unfold<'_> {
@@ -43,7 +45,7 @@ impl Unfold<'_> {
             self.command.flags.network |= reach.network;
             self.command.flags.privilege |= reach.privilege;
             self.command.flags.destructive |= reach.destructive;
-            self.command.blame(reach.risk, format!("`{program}` {}", reach.reason));
+            self.command.blame(reach.concern, reach.risk, format!("`{program}` {}", reach.reason));
             self.invoke(program, None, arguments, streams, Nature::Reaches);
             return self.suspect_reads(arguments);
         }
@@ -67,6 +69,7 @@ impl Unfold<'_> {
                     .and_then(|word| word.literal())
                     .and_then(|name| subcommands::lookup(program, &name))
             });
+            self.builder(program, arguments);
             return self.act(program, act, arguments, streams);
         }
         if let Some(interpreter) = subcommands::interpreter(program) {
@@ -77,11 +80,16 @@ impl Unfold<'_> {
         }
         match lookup(program) {
             Some(known) if known.nature == Nature::Runs => {
+                self.builder(program, arguments);
                 self.touch_suspected(program, None, arguments, streams);
             }
             Some(known) => self.touch_known(known, arguments, streams),
             None => {
-                self.command.blame(Risk::Medium, format!("`{program}` is not a known program"));
+                self.command.blame(
+                    Concern::Unknown,
+                    Risk::Medium,
+                    format!("`{program}` is not a known program"),
+                );
                 self.invoke(program, None, arguments, streams, Nature::Unknown);
                 self.suspect_reads(arguments);
             }
@@ -96,6 +104,7 @@ impl Unfold<'_> {
         let mut nature = known.nature;
         if known.careful.split_ascii_whitespace().any(|option| sorted.has(option)) {
             self.command.blame(
+                Concern::Steers,
                 Risk::Medium,
                 format!("`{program}` is given an option that makes it write or run something else"),
             );
@@ -111,7 +120,7 @@ impl Unfold<'_> {
             _ => false,
         };
         if shows_environment {
-            self.command.blame(Risk::Medium, "shows the environment, which may hold keys");
+            self.command.blame(Concern::Exposes, Risk::Medium, "shows the environment, which may hold keys");
         }
         let mut operands = sorted.operands();
         let mut operand_use = known.operands;
@@ -143,7 +152,11 @@ impl Unfold<'_> {
         let through_list =
             self.via.iter().any(|via| matches!(via, Via::Program(name) if name == "xargs" || name == "find"));
         if through_list && nature == Nature::Writes {
-            self.command.blame(Risk::Medium, format!("`{program}` changes whatever is listed"));
+            self.command.blame(
+                Concern::Unclear,
+                Risk::Medium,
+                format!("`{program}` changes whatever is listed"),
+            );
         }
         if let Some(invocation) = self.command.invocations.last_mut() {
             invocation.reads.extend(reads);
@@ -168,7 +181,10 @@ impl Unfold<'_> {
                 self.steering(shown.split(['=', '[', '+']).next().unwrap_or_default());
             }
         }
-        if matches!(program, "mapfile" | "readarray") && sorted.has("C") {
+        // A callback; patterns that suddenly match hidden files.
+        let changes_meaning = matches!(program, "mapfile" | "readarray") && sorted.has("C")
+            || program == "shopt" && sorted.texts().any(|text| text == "dotglob");
+        if changes_meaning || program == "shopt" && sorted.has_unknown() {
             self.command.doubt(Unclear::Script { program: program.to_owned() });
         }
     }
@@ -194,17 +210,25 @@ impl Unfold<'_> {
 
     fn whole_trees(&mut self, program: &str, sorted: &Arguments<'_>) {
         if matches!(program, "chmod" | "chgrp") && sorted.has_any(&["R", "--recursive"]) {
-            self.command.blame(Risk::Medium, format!("`{program} -R` changes the rights of whole folders"));
+            self.command.blame(
+                Concern::Privilege,
+                Risk::Medium,
+                format!("`{program} -R` changes the rights of whole folders"),
+            );
         }
         let set_id =
             |text: &str| text.contains("+s") || (text.len() == 4 && text.starts_with(['2', '4', '6']));
         if program == "chmod" && sorted.first().is_some_and(|mode| set_id(&mode)) {
             self.command.flags.privilege = true;
-            self.command.blame(Risk::High, "lets a program run with the rights of its owner");
+            self.command.blame(
+                Concern::Privilege,
+                Risk::High,
+                "lets a program run with the rights of its owner",
+            );
         }
         if program == "rm" && sorted.has("--no-preserve-root") {
             self.command.flags.destructive = true;
-            self.command.blame(Risk::Critical, "removes even the top of the file system");
+            self.command.blame(Concern::Destroys, Risk::Critical, "removes even the top of the file system");
         }
     }
 

@@ -131,6 +131,9 @@ impl Reader<'_> {
         let name_end =
             text.bytes().position(|byte| !byte.is_ascii_alphanumeric() && byte != b'_').unwrap_or(text.len());
         self.note_variable(&text[..name_end]);
+        if text[name_end..].starts_with(['=', '[']) || text[name_end..].starts_with(":=") {
+            self.shared.assigned.borrow_mut().push(text[..name_end].to_owned());
+        }
         if text.ends_with("@P") || text.starts_with('!') {
             // The value is expanded again, commands in it included, or names another variable.
             return Err(self.syntax("a value that is expanded again"));

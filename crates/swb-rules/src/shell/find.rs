@@ -1,5 +1,6 @@
 //! `find`: what it reads, what it removes and what it runs.
 
+use super::concern::Concern;
 use super::invocation::{Nature, Risk, Via};
 use super::listing::{below, find_starts};
 use super::place::Place;
@@ -26,7 +27,7 @@ impl Unfold<'_> {
                 None => self.command.doubt(Unclear::Script { program: "find".to_owned() }),
                 Some("-delete") => {
                     self.command.flags.destructive = true;
-                    self.command.blame(Risk::Medium, "removes whatever is found");
+                    self.command.blame(Concern::Deletes, Risk::Medium, "removes whatever is found");
                     let places: Vec<Place> =
                         roots.iter().flat_map(|root| self.places_of(&below(root))).collect();
                     if let Some(invocation) = self.command.invocations.last_mut() {

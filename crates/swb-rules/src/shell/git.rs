@@ -1,5 +1,6 @@
 //! `git`: what its subcommands do once their own arguments are known.
 
+use super::concern::Concern;
 use super::invocation::Risk;
 use super::subcommands::{Act, READS, WRITES, asks, destroys, lookup, network};
 use super::word::Word;
@@ -81,7 +82,7 @@ fn special(subcommand: &str, arguments: &Arguments<'_>) -> Option<Act> {
         "push" => push(arguments),
         "branch" | "tag" => {
             if arguments.has_any(&["D", "d", "f", "M", "m", "--delete", "--force", "--move"]) {
-                destroys(Risk::Medium, "removes or moves a branch or a tag")
+                destroys(Concern::Destroys, Risk::Medium, "removes or moves a branch or a tag")
             } else if nothing_named
                 || arguments.has_any(&["l", "--list", "--contains", "--merged", "--show-current"])
             {
@@ -92,17 +93,19 @@ fn special(subcommand: &str, arguments: &Arguments<'_>) -> Option<Act> {
         }
         "stash" => match first {
             Some("list" | "show") => READS,
-            Some("drop" | "clear") => destroys(Risk::Medium, "throws away stashed work"),
+            Some("drop" | "clear") => destroys(Concern::Destroys, Risk::Medium, "throws away stashed work"),
             _ => WRITES,
         },
         "remote" => match first {
             None | Some("get-url") => READS,
-            Some("show" | "update" | "prune") => network(Risk::Medium, "reaches the network"),
-            _ => asks(Risk::Medium, "changes where the repository sends its work"),
+            Some("show" | "update" | "prune") => {
+                network(Concern::Network, Risk::Medium, "reaches the network")
+            }
+            _ => asks(Concern::Steers, Risk::Medium, "changes where the repository sends its work"),
         },
         "worktree" => match first {
             Some("list") => READS,
-            _ => asks(Risk::Medium, "adds or removes working trees"),
+            _ => asks(Concern::Leaves, Risk::Medium, "adds or removes working trees"),
         },
         "config" => {
             if arguments.has_any(&["--get", "--get-all", "--get-regexp", "--list", "l"])
@@ -110,25 +113,29 @@ fn special(subcommand: &str, arguments: &Arguments<'_>) -> Option<Act> {
             {
                 READS
             } else {
-                asks(Risk::High, "changes the configuration of git, which can run programs")
+                asks(Concern::Steers, Risk::High, "changes the configuration of git, which can run programs")
             }
         }
         "reset" if arguments.has_any(&["--hard", "--merge", "--keep"]) => {
-            destroys(Risk::Medium, "throws away uncommitted work")
+            destroys(Concern::Destroys, Risk::Medium, "throws away uncommitted work")
         }
         "reset" => WRITES,
         "clean" if arguments.has_any(&["n", "--dry-run"]) && !arguments.has_any(&["f", "--force"]) => READS,
-        "clean" => destroys(Risk::Medium, "removes files that are not in the repository"),
+        "clean" => destroys(Concern::Deletes, Risk::Medium, "removes files that are not in the repository"),
         "restore" if arguments.has_any(&["S", "--staged"]) && !arguments.has_any(&["W", "--worktree"]) => {
             WRITES
         }
-        "restore" => destroys(Risk::Medium, "throws away uncommitted work"),
+        "restore" => destroys(Concern::Destroys, Risk::Medium, "throws away uncommitted work"),
         "checkout" | "switch" if arguments.has_any(&["f", "--force", "--discard-changes"]) => {
-            destroys(Risk::Medium, "throws away uncommitted work")
+            destroys(Concern::Destroys, Risk::Medium, "throws away uncommitted work")
         }
         "checkout" => {
             let names_files = arguments.texts().any(|text| text == "--" || text == "." || text.contains('*'));
-            if names_files { destroys(Risk::Medium, "throws away uncommitted work") } else { WRITES }
+            if names_files {
+                destroys(Concern::Destroys, Risk::Medium, "throws away uncommitted work")
+            } else {
+                WRITES
+            }
         }
         _ => return None,
     };
@@ -141,8 +148,11 @@ fn push(arguments: &Arguments<'_>) -> Act {
             || arguments.texts().any(|text| text.starts_with(['+', ':']))
             || arguments.has_unknown();
     if forced {
-        Act { destructive: true, ..network(Risk::High, "may overwrite or remove what others have pushed") }
+        Act {
+            destructive: true,
+            ..network(Concern::Pushes, Risk::High, "may overwrite or remove what others have pushed")
+        }
     } else {
-        network(Risk::Medium, "sends work to another machine")
+        network(Concern::Pushes, Risk::Medium, "sends work to another machine")
     }
 }

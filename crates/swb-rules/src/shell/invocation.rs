@@ -2,7 +2,11 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
+use super::concern::Concern;
 use super::place::Place;
+use super::programs::lists;
 use super::unclear::Unclear;
 
 /// A command line, understood as far as it can be without running it.
@@ -100,7 +104,8 @@ pub struct Flags {
 }
 
 /// How bad it could be.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Risk {
     /// Nothing is lost.
     #[default]
@@ -116,16 +121,36 @@ pub enum Risk {
 /// One reason to look twice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reason {
+    /// Which kind of thing it is.
+    pub concern: Concern,
     /// How bad.
     pub risk: Risk,
     /// What, in words for a person and a model.
     pub text: String,
 }
 
+/// Programs whose first operand says what they do.
+const SUBCOMMANDED: &str = "\
+    apk apt apt-get aws az brew bun bundle cargo composer conda dnf docker docker-compose flatpak gcloud gem gh git \
+    glab go helm kubectl nix npm pip pip3 pnpm podman poetry rustup snap swb systemctl terraform tofu uv yarn yum";
+
+impl Invocation {
+    /// The program with what it is told to do, where its first operand says that: `git push`.
+    #[must_use]
+    pub fn act(&self) -> Option<String> {
+        lists(SUBCOMMANDED, &self.program).then_some(())?;
+        let plain = |text: &str| {
+            text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b':'))
+        };
+        let first = self.arguments.iter().find(|argument| !argument.text.starts_with(['-', '+']))?;
+        (first.known && plain(&first.text)).then(|| format!("{} {}", self.program, first.text))
+    }
+}
+
 impl Command {
     /// Adds a reason once.
-    pub(super) fn blame(&mut self, risk: Risk, text: impl Into<String>) {
-        let reason = Reason { risk, text: text.into() };
+    pub(super) fn blame(&mut self, concern: Concern, risk: Risk, text: impl Into<String>) {
+        let reason = Reason { concern, risk, text: text.into() };
         self.risk = self.risk.max(risk);
         if !self.reasons.contains(&reason) {
             self.reasons.push(reason);

@@ -2,11 +2,13 @@
 //!
 //! [`parse`] reads a POSIX or bash command line without running anything and lists every program that could start from
 //! it: in pipes, lists, blocks, functions, substitutions, here-documents, behind `sudo`, `env`, `xargs`, `find -exec`,
-//! `bash -c`, `eval` and the like. [`judge()`] then says, for a directory and a mode, whether to run it, ask, or refuse.
+//! `bash -c`, `eval` and the like. [`findings()`] lists what speaks against it in a directory, sorted into kinds; [`judge()`]
+//! makes a verdict of that for a mode: run it, ask, or refuse.
 //!
 //! ```text
 //! text ─ reader, quoting, expansion, heredoc ─► words ─ grammar, compound ─► script
-//! script ─ unfold, dispatch, wrappers, effects (tables: programs, reaches, subcommands) ─► Command ─ judge, protected ─► Verdict
+//! script ─ unfold, dispatch, wrappers, effects (tables: programs, reaches, subcommands) ─► Command
+//! Command ─ findings, written (tables: protected) ─► [`Finding`]s ─ judge ─► Verdict
 //! ```
 //!
 //! The parser is our own. `brush-parser` brings some 60 packages (two parser generators among them); `yash-syntax` is under the GPL; `conch-parser` is no longer kept;
@@ -19,13 +21,16 @@
 //! and a comparison with the programs that a real bash starts.
 
 mod bindings;
+mod builders;
 mod compound;
+mod concern;
 mod directories;
 mod dispatch;
 mod effects;
 mod expansion;
 mod filters;
 mod find;
+mod findings;
 mod git;
 mod grammar;
 mod heredoc;
@@ -49,7 +54,10 @@ mod variables;
 mod word;
 mod words;
 mod wrappers;
+mod written;
 
+pub use concern::Concern;
+pub use findings::{Finding, Touch, findings, findings_of_path, is_common_path};
 pub use invocation::{Argument, Command, Flags, Invocation, Nature, Reason, Risk, Via};
 pub use judge::{Mode, Scope, Verdict, judge};
 pub use place::Place;
@@ -79,9 +87,16 @@ pub fn parse(line: &str) -> Command {
                 // Arithmetic evaluates the text of variables; quoted text may be a command by then.
                 walk.command.doubt(Unclear::Script { program: "((…))".to_owned() });
             }
+            // `${NAME:=value}` sets a variable in passing.
+            for name in shared.assigned.borrow().iter() {
+                walk.steering(name);
+            }
             for name in shared.variables.borrow().iter().filter(|name| variables::sounds_secret(name)) {
-                walk.command
-                    .blame(Risk::Medium, format!("uses the value of `{name}`, which may be a secret"));
+                walk.command.blame(
+                    Concern::Exposes,
+                    Risk::Medium,
+                    format!("uses the value of `{name}`, which may be a secret"),
+                );
             }
             walk.command
         }
@@ -93,7 +108,7 @@ pub fn parse(line: &str) -> Command {
 }
 
 /// Characters that make a line look different from what it is.
-fn is_invisible(character: char) -> bool {
+pub(crate) fn is_invisible(character: char) -> bool {
     (character.is_control() && !matches!(character, '\n' | '\t'))
         || matches!(character, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }

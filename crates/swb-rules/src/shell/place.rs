@@ -49,10 +49,13 @@ impl Place {
     /// The place that `word` names for a command that runs in `here`.
     pub(super) fn of_word(word: &Word, here: &Place) -> Self {
         let shown = word.shown();
-        let (root, rest) = match word.pieces.split_first() {
+        // Quotes that open at the start of a word leave an empty piece.
+        let is_empty = |piece: &&Piece| matches!(piece, Piece::Literal { text, .. } if text.is_empty());
+        let pieces = &word.pieces[word.pieces.iter().take_while(is_empty).count()..];
+        let (root, rest) = match pieces.split_first() {
             Some((Piece::Variable(name), rest)) if name == "HOME" => (Some(Place::home()), rest),
             Some((Piece::Variable(name), rest)) if name == "PWD" => (Some(here.clone()), rest),
-            _ => (None, word.pieces.as_slice()),
+            _ => (None, pieces),
         };
         let mut text = String::new();
         for piece in rest {
@@ -68,6 +71,10 @@ impl Place {
             None if word.has_tilde() => match text.strip_prefix('~') {
                 Some(rest) if rest.is_empty() || rest.starts_with('/') => {
                     Place::home().joined(rest.trim_start_matches('/'))
+                }
+                // The home of somebody else, or one's own by name: they lie side by side.
+                Some(rest) if rest.starts_with(|c: char| c.is_ascii_lowercase() || c == '_') => {
+                    Place::start().joined("/home").joined(rest)
                 }
                 _ => return Self::unknown(shown),
             },

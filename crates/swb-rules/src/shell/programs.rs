@@ -43,16 +43,16 @@ const IDLE: &str = "\
     : [ arch basename bg cal dirname echo exit expr false fg getconf getopts groups id jobs locale logname \
     nproc popd printf pushd pwd read return seq shift sleep test times tput true tty type ulimit umask \
     uname unalias unset uptime users wait whereis which who whoami yes break continue let mapfile \
-    readarray local shopt cd";
+    readarray shopt cd";
 
 const READERS: &str = "\
     b2sum base32 base64 cat cksum cloc cmp column comm cut df diff du exa eza fmt fold free head hexdump \
     join ls lsblk md5sum nl nm numfmt objdump od paste pgrep pr ps readelf readlink realpath rev sha1sum \
     sha224sum sha256sum sha384sum sha512sum size stat strings sum tac tail tokei tr tsort unexpand expand \
-    wc zcat bzcat xzcat zstdcat vmstat lscpu getent pathchk";
+    wc zcat bzcat xzcat zstdcat vmstat lscpu pathchk";
 
 const BUILDERS: &str = "\
-    ant ar as black bazel c++ cc clang clang++ clang-format clang-tidy cmake ctest dotnet eslint flake8 \
+    ant ar as black bazel c++ cc clang clang++ clang-format clang-tidy cmake ctest eslint flake8 \
     g++ gcc gradle gradlew isort java javac jest ld make gmake meson mocha mvn mypy ninja nox phpunit \
     prettier protoc pylint pyright pytest rspec rubocop ruff rustc rustdoc rustfmt sbt shellcheck shfmt \
     strip swc tox tsc vitest zig just biome golangci-lint gofmt javadoc sphinx-build mkdocs";
@@ -136,8 +136,10 @@ const ROWS: &[Program] = &[
     known("dos2unix", Nature::Writes, Operands::Written, ""),
     known("export", Nature::Idle, Operands::Ignored, "p"),
     known("readonly", Nature::Idle, Operands::Ignored, "p"),
-    known("declare", Nature::Idle, Operands::Ignored, "p x"),
-    known("typeset", Nature::Idle, Operands::Ignored, "p x"),
+    // `-n` makes a name stand for another variable, `PATH` perhaps.
+    known("declare", Nature::Idle, Operands::Ignored, "p x n"),
+    known("typeset", Nature::Idle, Operands::Ignored, "p x n"),
+    known("local", Nature::Idle, Operands::Ignored, "p x n"),
 ];
 
 /// What is known about a program.

@@ -3,6 +3,7 @@
 //! What project code does is not looked into. It may run, and write, where the project is; every path it is given counts
 //! as one it may write to.
 
+use super::concern::Concern;
 use super::effects::option_path;
 use super::git::git;
 use super::invocation::{Nature, Risk};
@@ -59,7 +60,7 @@ impl Unfold<'_> {
     pub(super) fn git(&mut self, arguments: &[Word], streams: &Streams) {
         let parsed = git(arguments);
         for (risk, reason) in &parsed.concerns {
-            self.command.blame(*risk, *reason);
+            self.command.blame(Concern::Steers, *risk, *reason);
         }
         self.apart(|walk| {
             if let Some(directory) = parsed.directory {
@@ -81,14 +82,18 @@ impl Unfold<'_> {
 
     pub(super) fn act(&mut self, program: &str, act: Option<Act>, arguments: &[Word], streams: &Streams) {
         let Some(act) = act else {
-            self.command.blame(Risk::Medium, format!("what `{program}` would do is not known"));
+            self.command.blame(
+                Concern::Unknown,
+                Risk::Medium,
+                format!("what `{program}` would do is not known"),
+            );
             self.invoke(program, None, arguments, streams, Nature::Unknown);
             return self.suspect_reads(arguments);
         };
         self.command.flags.network |= act.network;
         self.command.flags.destructive |= act.destructive;
-        if let Some((risk, reason)) = act.concern {
-            self.command.blame(risk, format!("`{program}` {reason}"));
+        if let Some((concern, risk, reason)) = act.concern {
+            self.command.blame(concern, risk, format!("`{program}` {reason}"));
         }
         match act.nature {
             Nature::Runs | Nature::Writes => {

@@ -4,12 +4,14 @@
 //! starts with `/` is matched at the top. Paths may hold patterns too: then the question is whether both could mean the
 //! same name. Case is ignored, because some file systems do.
 
+use super::concern::Concern;
 use super::invocation::Risk;
 use super::pattern::meets;
 
 /// A file that other programs take orders from.
 pub(super) struct Sensitive {
     rule: &'static str,
+    pub(super) concern: Concern,
     pub(super) risk: Risk,
     pub(super) reason: &'static str,
 }
@@ -23,20 +25,27 @@ const SECRETS: &str = "\
     .local/share/keyrings/** .password-store/** .config/op/** .bash_history .zsh_history .python_history \
     .psql_history .mysql_history *.kdbx *.p12 *.pfx *.jks *.keystore master.key .mozilla/** \
     .config/google-chrome/** .config/chromium/** /etc/shadow /etc/shadow- /etc/gshadow /etc/sudoers \
-    /etc/sudoers.d/** /proc/*/environ /proc/*/mem /proc/*/root/** /proc/*/cwd/** /proc/*/fd/** /proc/kcore \
+    /etc/sudoers.d/** /proc/*/environ /proc/*/mem /proc/*/task/*/environ /proc/*/task/*/mem /proc/*/task/*/root/** \
+    /proc/*/task/*/cwd/** /proc/*/task/*/fd/** /proc/*/root/** /proc/*/cwd/** /proc/*/fd/** /proc/kcore \
     /dev/mem /dev/kmem /dev/sd* /dev/nvme* /dev/vd* /dev/mapper/** /etc/ssh/ssh_host_*";
 
 /// Not secret although a rule above says so.
 const OPEN: &str = "\
     .env.example .env.sample .env.template .env.dist .env.defaults .ssh/config .ssh/known_hosts .ssh/*.pub";
 
+/// Outside every workspace, and nobody's: what the system and toolchains bring along for everyone to read.
+const COMMON: &str = "\
+    /usr/** /lib/** /lib32/** /lib64/** /bin/** /sbin/** /opt/** /nix/store/** /etc/os-release \
+    /proc/cpuinfo /proc/meminfo /proc/loadavg /proc/version .cargo/registry/** .cargo/git/** \
+    .rustup/toolchains/** go/pkg/mod/** .m2/repository/** .gradle/caches/** .nvm/versions/** .pyenv/versions/**";
+
 /// Harmless devices.
 const DEVICES: &str = "\
     /dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/stdin /dev/stdout /dev/stderr /dev/tty \
     /dev/fd/*";
 
-const fn sensitive(rule: &'static str, risk: Risk, reason: &'static str) -> Sensitive {
-    Sensitive { rule, risk, reason }
+const fn sensitive(rule: &'static str, concern: Concern, risk: Risk, reason: &'static str) -> Sensitive {
+    Sensitive { rule, concern, risk, reason }
 }
 
 /// Switchboard's own files: writing them is asked about in every mode.
@@ -46,46 +55,55 @@ const LATER: &str = "changes a file that makes other programs run something late
 const SYSTEM: &str = "changes the system";
 
 const SENSITIVE: &[Sensitive] = &[
-    sensitive(".switchboard/**", Risk::High, OWN),
-    sensitive(".config/switchboard/**", Risk::High, OWN),
-    sensitive(".local/state/switchboard/**", Risk::High, OWN),
-    sensitive(".git/hooks/**", Risk::High, LATER),
-    sensitive(".git/config", Risk::High, LATER),
-    sensitive(".git/info/attributes", Risk::High, LATER),
-    sensitive(".git", Risk::High, "changes the repository behind git's back"),
-    sensitive(".gitconfig", Risk::High, LATER),
-    sensitive(".config/git/**", Risk::High, LATER),
-    sensitive(".husky/**", Risk::Medium, LATER),
-    sensitive(".envrc", Risk::High, LATER),
-    sensitive(".vscode/tasks.json", Risk::Medium, LATER),
-    sensitive(".config/autostart/**", Risk::High, LATER),
-    sensitive(".config/systemd/**", Risk::High, LATER),
-    sensitive("Library/LaunchAgents/**", Risk::High, LATER),
-    sensitive(".bashrc", Risk::High, START),
-    sensitive(".bash_profile", Risk::High, START),
-    sensitive(".bash_login", Risk::High, START),
-    sensitive(".bash_logout", Risk::High, START),
-    sensitive(".bash_aliases", Risk::High, START),
-    sensitive(".profile", Risk::High, START),
-    sensitive(".zshrc", Risk::High, START),
-    sensitive(".zshenv", Risk::High, START),
-    sensitive(".zprofile", Risk::High, START),
-    sensitive(".zlogin", Risk::High, START),
-    sensitive(".inputrc", Risk::High, START),
-    sensitive(".config/fish/**", Risk::High, START),
-    sensitive(".ssh/**", Risk::High, "changes who may log in, or as whom"),
-    sensitive(".gnupg/**", Risk::High, "changes keys"),
-    sensitive("/etc/**", Risk::Critical, SYSTEM),
-    sensitive("/boot/**", Risk::Critical, SYSTEM),
-    sensitive("/bin/**", Risk::Critical, SYSTEM),
-    sensitive("/sbin/**", Risk::Critical, SYSTEM),
-    sensitive("/lib*/**", Risk::Critical, SYSTEM),
-    sensitive("/usr/**", Risk::Critical, SYSTEM),
-    sensitive("/sys/**", Risk::Critical, SYSTEM),
-    sensitive("/proc/**", Risk::Critical, SYSTEM),
-    sensitive("/dev/tcp/**", Risk::High, "sends to the network"),
-    sensitive("/dev/udp/**", Risk::High, "sends to the network"),
-    sensitive("/dev/**", Risk::Critical, "writes to a device"),
+    sensitive(".switchboard/**", Concern::Steers, Risk::High, OWN),
+    sensitive(".config/switchboard/**", Concern::Governs, Risk::High, OWN),
+    sensitive(".local/state/switchboard/**", Concern::Governs, Risk::High, OWN),
+    sensitive(".git/hooks/**", Concern::Steers, Risk::High, LATER),
+    sensitive(".git/config", Concern::Steers, Risk::High, LATER),
+    sensitive(".git/info/attributes", Concern::Steers, Risk::High, LATER),
+    sensitive(".git/**", Concern::Steers, Risk::High, "changes the repository behind git's back"),
+    sensitive(".gitconfig", Concern::Steers, Risk::High, LATER),
+    sensitive(".config/git/**", Concern::Steers, Risk::High, LATER),
+    sensitive(".husky/**", Concern::Steers, Risk::Medium, LATER),
+    sensitive(".envrc", Concern::Steers, Risk::High, LATER),
+    sensitive(".vscode/**", Concern::Steers, Risk::Medium, LATER),
+    sensitive(".idea/**", Concern::Steers, Risk::Medium, LATER),
+    sensitive(".zed/**", Concern::Steers, Risk::Medium, LATER),
+    sensitive(".devcontainer/**", Concern::Steers, Risk::Medium, LATER),
+    // Other agents take hooks and servers from these.
+    sensitive(".claude/**", Concern::Steers, Risk::Medium, LATER),
+    sensitive(".codex/**", Concern::Steers, Risk::Medium, LATER),
+    sensitive(".cursor/**", Concern::Steers, Risk::Medium, LATER),
+    sensitive(".gemini/**", Concern::Steers, Risk::Medium, LATER),
+    sensitive(".mcp.json", Concern::Steers, Risk::Medium, LATER),
+    sensitive(".config/autostart/**", Concern::Steers, Risk::High, LATER),
+    sensitive(".config/systemd/**", Concern::Steers, Risk::High, LATER),
+    sensitive("Library/LaunchAgents/**", Concern::Steers, Risk::High, LATER),
+    sensitive(".bashrc", Concern::Steers, Risk::High, START),
+    sensitive(".bash_profile", Concern::Steers, Risk::High, START),
+    sensitive(".bash_login", Concern::Steers, Risk::High, START),
+    sensitive(".bash_logout", Concern::Steers, Risk::High, START),
+    sensitive(".bash_aliases", Concern::Steers, Risk::High, START),
+    sensitive(".profile", Concern::Steers, Risk::High, START),
+    sensitive(".zshrc", Concern::Steers, Risk::High, START),
+    sensitive(".zshenv", Concern::Steers, Risk::High, START),
+    sensitive(".zprofile", Concern::Steers, Risk::High, START),
+    sensitive(".zlogin", Concern::Steers, Risk::High, START),
+    sensitive(".inputrc", Concern::Steers, Risk::High, START),
+    sensitive(".config/fish/**", Concern::Steers, Risk::High, START),
+    sensitive(".ssh/**", Concern::Privilege, Risk::High, "changes who may log in, or as whom"),
+    sensitive(".gnupg/**", Concern::Privilege, Risk::High, "changes keys"),
+    sensitive("/etc/**", Concern::System, Risk::Critical, SYSTEM),
+    sensitive("/boot/**", Concern::System, Risk::Critical, SYSTEM),
+    sensitive("/bin/**", Concern::System, Risk::Critical, SYSTEM),
+    sensitive("/sbin/**", Concern::System, Risk::Critical, SYSTEM),
+    sensitive("/lib*/**", Concern::System, Risk::Critical, SYSTEM),
+    sensitive("/usr/**", Concern::System, Risk::Critical, SYSTEM),
+    sensitive("/sys/**", Concern::System, Risk::Critical, SYSTEM),
+    sensitive("/proc/**", Concern::System, Risk::Critical, SYSTEM),
+    sensitive("/dev/tcp/**", Concern::Network, Risk::High, "sends to the network"),
+    sensitive("/dev/udp/**", Concern::Network, Risk::High, "sends to the network"),
+    sensitive("/dev/**", Concern::Destroys, Risk::Critical, "writes to a device"),
 ];
 
 /// Whether reading a path shows a secret: surely, or perhaps because the path is a pattern.
@@ -116,6 +134,11 @@ pub(super) fn sensitive_write(parts: &[String]) -> Option<&'static Sensitive> {
 /// Reading or writing it touches nothing.
 pub(super) fn is_device(parts: &[String]) -> bool {
     any(DEVICES, parts)
+}
+
+/// Lies outside every workspace and is meant to be read by everyone.
+pub(super) fn is_common(parts: &[String]) -> bool {
+    any(COMMON, parts) || is_device(parts)
 }
 
 /// A socket in disguise.

@@ -1,11 +1,13 @@
 //! Programs that reach beyond the files they are told to touch: networks, other users, other processes, the machine.
 
+use super::concern::Concern;
 use super::invocation::Risk;
 use super::programs::lists;
 
 /// Why a program reaches beyond files.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reach {
+    pub(super) concern: Concern,
     pub(super) risk: Risk,
     pub(super) reason: &'static str,
     pub(super) network: bool,
@@ -14,8 +16,8 @@ pub(super) struct Reach {
     pub(super) names: &'static str,
 }
 
-const fn reach(risk: Risk, reason: &'static str, names: &'static str) -> Reach {
-    Reach { risk, reason, network: false, privilege: false, destructive: false, names }
+const fn reach(concern: Concern, risk: Risk, reason: &'static str, names: &'static str) -> Reach {
+    Reach { concern, risk, reason, network: false, privilege: false, destructive: false, names }
 }
 
 /// Programs that reach beyond the files they are told to touch.
@@ -23,6 +25,7 @@ pub(super) const REACHES: &[Reach] = &[
     Reach {
         network: true,
         ..reach(
+            Concern::Network,
             Risk::Medium,
             "reaches the network",
             "\
@@ -34,6 +37,7 @@ pub(super) const REACHES: &[Reach] = &[
     Reach {
         network: true,
         ..reach(
+            Concern::Installs,
             Risk::High,
             "installs software",
             "\
@@ -45,6 +49,7 @@ pub(super) const REACHES: &[Reach] = &[
     Reach {
         privilege: true,
         ..reach(
+            Concern::Privilege,
             Risk::High,
             "changes users or rights",
             "\
@@ -55,6 +60,7 @@ pub(super) const REACHES: &[Reach] = &[
     Reach {
         destructive: true,
         ..reach(
+            Concern::Destroys,
             Risk::Critical,
             "destroys disks or file systems",
             "\
@@ -62,10 +68,14 @@ pub(super) const REACHES: &[Reach] = &[
                 sfdisk sgdisk vgremove wipefs zpool swapoff",
         )
     },
-    Reach { destructive: true, ..reach(Risk::High, "destroys files beyond recovery", "shred srm wipe") },
+    Reach {
+        destructive: true,
+        ..reach(Concern::Destroys, Risk::High, "destroys files beyond recovery", "shred srm wipe")
+    },
     Reach {
         privilege: true,
         ..reach(
+            Concern::System,
             Risk::High,
             "changes how the machine runs",
             "\
@@ -74,20 +84,42 @@ pub(super) const REACHES: &[Reach] = &[
                 journalctl dmesg mknod losetup",
         )
     },
-    reach(Risk::High, "makes something run later", "at atd batch cron crontab systemd-run"),
-    reach(Risk::Medium, "runs something beside this session", "screen tmux byobu disown dtach zellij script"),
-    reach(Risk::Medium, "ends or changes other processes", "kill killall pkill renice xkill fuser"),
-    reach(Risk::High, "looks into or controls other processes", "gdb lldb ltrace perf strace bpftrace"),
     reach(
+        Concern::Outlasts,
+        Risk::High,
+        "makes something run later",
+        "at atd batch cron crontab systemd-run",
+    ),
+    reach(
+        Concern::Outlasts,
+        Risk::Medium,
+        "runs something beside this session",
+        "screen tmux byobu disown dtach zellij script",
+    ),
+    reach(
+        Concern::Processes,
+        Risk::Medium,
+        "ends or changes other processes",
+        "kill killall pkill renice xkill fuser",
+    ),
+    reach(
+        Concern::Processes,
+        Risk::High,
+        "looks into or controls other processes",
+        "gdb lldb ltrace perf strace bpftrace",
+    ),
+    reach(
+        Concern::Exposes,
         Risk::High,
         "works with keys and passwords",
         "\
                 gpg gpg2 keyctl pass secret-tool security ssh-add ssh-agent ssh-keygen op age sops vault",
     ),
-    reach(Risk::Medium, "shows the environment, which may hold keys", "printenv"),
+    reach(Concern::Exposes, Risk::Medium, "shows the environment, which may hold keys", "printenv"),
     Reach {
         network: true,
         ..reach(
+            Concern::Services,
             Risk::High,
             "acts on services outside the working directory",
             "\
@@ -96,7 +128,6 @@ pub(super) const REACHES: &[Reach] = &[
                 podman psql pulumi redis-cli terraform tofu vagrant vercel wrangler packer skopeo buildah",
         )
     },
-    reach(Risk::High, "talks to Switchboard itself", "swb"),
 ];
 
 /// How a program reaches beyond files, if it does.

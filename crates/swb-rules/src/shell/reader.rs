@@ -17,6 +17,8 @@ pub(super) struct Shared {
     pub(super) documents: RefCell<Vec<HereDocument>>,
     /// Names of variables whose values are used.
     pub(super) variables: RefCell<Vec<String>>,
+    /// Names of variables that get a value inside a word.
+    pub(super) assigned: RefCell<Vec<String>>,
     /// `$((…))` and its relatives evaluate the text of variables, commands in it included.
     pub(super) arithmetic: Cell<bool>,
     /// Some quoted text looks like a command substitution.

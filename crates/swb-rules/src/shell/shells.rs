@@ -1,5 +1,6 @@
 //! Text and files that are run as shell scripts: `bash -c`, `bash FILE`, `eval`, input of a shell.
 
+use super::concern::Concern;
 use super::grammar::read_script;
 use super::invocation::{Nature, Risk, Via};
 use super::script::RedirectKind;
@@ -27,7 +28,7 @@ impl Unfold<'_> {
     fn shell_input(&mut self, name: &str, streams: &Streams) {
         if streams.from_network {
             self.command.flags.destructive = true;
-            self.command.blame(Risk::Critical, "runs what it downloads");
+            self.command.blame(Concern::BringsCode, Risk::Critical, "runs what it downloads");
         }
         let text = streams.redirects.iter().rev().find_map(|redirect| match redirect.kind {
             RedirectKind::HereString => Some(redirect.target.literal()),
@@ -49,6 +50,10 @@ impl Unfold<'_> {
             self.command.doubt(Unclear::Script { program: word.shown() });
         }
         for place in places {
+            // Which files a pattern finds is not known, so neither is what would run.
+            if place.pattern {
+                self.command.doubt(Unclear::Script { program: word.shown() });
+            }
             let name = word.shown();
             let invocation = self.invoke(&name, Some(place.clone()), &[], &Streams::default(), Nature::Runs);
             invocation.reads.push(place);
@@ -103,7 +108,11 @@ fn shell_arguments(arguments: &[Word]) -> Option<ShellScript<'_>> {
                 from_input |= short.contains('s');
                 // Each `o` takes the name of a setting from the words that follow.
                 for _ in short.matches(['o', 'O']) {
-                    rest.next();
+                    // Patterns that match hidden files mean other files than they seem to.
+                    let name = rest.next().and_then(Word::text).unwrap_or_default().to_ascii_lowercase();
+                    if name.replace('_', "").contains("dot") {
+                        return None;
+                    }
                 }
             }
             _ => {

@@ -1,5 +1,6 @@
 //! Programs whose first operand decides what they do: `git`, build tools, package managers, interpreters.
 
+use super::concern::Concern;
 use super::invocation::{Nature, Risk};
 use super::programs::lists;
 
@@ -8,7 +9,7 @@ use super::programs::lists;
 pub(super) struct Act {
     pub(super) nature: Nature,
     /// Why it is asked about, if it is.
-    pub(super) concern: Option<(Risk, &'static str)>,
+    pub(super) concern: Option<(Concern, Risk, &'static str)>,
     pub(super) network: bool,
     pub(super) destructive: bool,
 }
@@ -25,18 +26,18 @@ pub(super) const WRITES: Act = act(Nature::Writes);
 pub(super) const RUNS: Act = act(Nature::Runs);
 
 /// Talks to another machine.
-pub(super) const fn network(risk: Risk, reason: &'static str) -> Act {
-    Act { nature: Nature::Reaches, concern: Some((risk, reason)), network: true, destructive: false }
+pub(super) const fn network(concern: Concern, risk: Risk, reason: &'static str) -> Act {
+    Act { nature: Nature::Reaches, concern: Some((concern, risk, reason)), network: true, destructive: false }
 }
 
 /// Loses something for good.
-pub(super) const fn destroys(risk: Risk, reason: &'static str) -> Act {
-    Act { nature: Nature::Writes, concern: Some((risk, reason)), network: false, destructive: true }
+pub(super) const fn destroys(concern: Concern, risk: Risk, reason: &'static str) -> Act {
+    Act { nature: Nature::Writes, concern: Some((concern, risk, reason)), network: false, destructive: true }
 }
 
 /// Does something else that is asked about.
-pub(super) const fn asks(risk: Risk, reason: &'static str) -> Act {
-    Act { nature: Nature::Writes, concern: Some((risk, reason)), network: false, destructive: false }
+pub(super) const fn asks(concern: Concern, risk: Risk, reason: &'static str) -> Act {
+    Act { nature: Nature::Writes, concern: Some((concern, risk, reason)), network: false, destructive: false }
 }
 
 type Rows = &'static [(&'static str, Act)];
@@ -56,10 +57,13 @@ const GIT: Rows = &[
             sparse-checkout format-patch",
         WRITES,
     ),
-    ("clone fetch ls-remote pull submodule lfs svn send-email", network(Risk::Medium, "reaches the network")),
+    (
+        "clone fetch ls-remote pull submodule lfs svn send-email",
+        network(Concern::Network, Risk::Medium, "reaches the network"),
+    ),
     (
         "filter-branch filter-repo gc prune reflog update-ref replace",
-        destroys(Risk::High, "rewrites or removes history"),
+        destroys(Concern::Destroys, Risk::High, "rewrites or removes history"),
     ),
 ];
 
@@ -73,9 +77,12 @@ const CARGO: Rows = &[
     ),
     (
         "add fetch install remove search uninstall update vendor generate-lockfile",
-        network(Risk::Medium, "fetches or changes dependencies"),
+        network(Concern::Installs, Risk::Medium, "fetches or changes dependencies"),
     ),
-    ("login logout owner publish yank", network(Risk::High, "publishes or changes accounts")),
+    (
+        "login logout owner publish yank",
+        network(Concern::Pushes, Risk::High, "publishes or changes accounts"),
+    ),
 ];
 
 const NODE_PACKAGES: Rows = &[
@@ -85,23 +92,68 @@ const NODE_PACKAGES: Rows = &[
         "\
             add audit ci create dedupe dlx exec global i init install link rebuild remove un uninstall up \
             update upgrade x",
-        network(Risk::High, "installs packages, whose scripts run at once"),
+        network(Concern::Installs, Risk::High, "installs packages, whose scripts run at once"),
     ),
     (
         "\
             access adduser config deprecate dist-tag login logout owner publish token unpublish",
-        network(Risk::High, "publishes or changes accounts"),
+        network(Concern::Pushes, Risk::High, "publishes or changes accounts"),
     ),
 ];
 
 const GO: Rows = &[
     ("env list version help doc", READS),
     ("build clean fmt generate run test tool vet work", RUNS),
-    ("get install mod", network(Risk::Medium, "fetches or changes dependencies")),
+    ("get install mod", network(Concern::Installs, Risk::Medium, "fetches or changes dependencies")),
 ];
 
-const TABLES: &[(&[&str], Rows)] =
-    &[(&["git"], GIT), (&["cargo"], CARGO), (&["npm", "pnpm", "yarn", "bun"], NODE_PACKAGES), (&["go"], GO)];
+const DOTNET: Rows = &[
+    ("build clean format list msbuild run sln test", RUNS),
+    (
+        "add restore tool nuget workload new remove",
+        network(Concern::Installs, Risk::Medium, "fetches or changes dependencies"),
+    ),
+];
+
+/// Databases of the system; some of them are asked of other machines.
+const GETENT: Rows = &[
+    ("group passwd protocols services", READS),
+    (
+        "ahosts ahostsv4 ahostsv6 ethers hosts netgroup networks rpc",
+        network(Concern::Network, Risk::Medium, "asks name servers"),
+    ),
+];
+
+const fn house(concern: Option<(Concern, Risk, &'static str)>) -> Act {
+    Act { nature: Nature::Reaches, concern, network: false, destructive: false }
+}
+
+/// Switchboard itself. What the daemon is asked it judges as the agent's; here it only matters what needs no daemon.
+const SWB: Rows = &[
+    (
+        "agents completion doctor events help locks man projects schema sessions status tools_list workspaces",
+        READS,
+    ),
+    ("bus", house(None)),
+    (
+        "approvals audit config down policy restart token trust up",
+        house(Some((Concern::Governs, Risk::High, "governs Switchboard itself"))),
+    ),
+    (
+        "attach call host lock rpc run terminal",
+        house(Some((Concern::Unknown, Risk::High, "makes Switchboard run something"))),
+    ),
+];
+
+const TABLES: &[(&[&str], Rows)] = &[
+    (&["git"], GIT),
+    (&["cargo"], CARGO),
+    (&["npm", "pnpm", "yarn", "bun"], NODE_PACKAGES),
+    (&["go"], GO),
+    (&["dotnet"], DOTNET),
+    (&["getent"], GETENT),
+    (&["swb"], SWB),
+];
 
 /// Whether a program is described here.
 pub(super) fn has_subcommands(program: &str) -> bool {

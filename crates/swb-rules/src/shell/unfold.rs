@@ -1,6 +1,7 @@
 //! Walks a parsed script and lists every program that could run, with where it would run and how it is reached.
 
 use super::bindings::Bindings;
+use super::concern::Concern;
 use super::directories::Directories;
 use super::invocation::{Command, Invocation, Nature, Risk, Via};
 use super::place::Place;
@@ -160,7 +161,11 @@ impl<'a> Unfold<'a> {
     /// A variable gets a value.
     pub(super) fn steering(&mut self, name: &str) {
         if steers_programs(name) {
-            self.command.blame(Risk::High, format!("sets `{name}`, which steers what other programs do"));
+            self.command.blame(
+                Concern::Steers,
+                Risk::High,
+                format!("sets `{name}`, which steers what other programs do"),
+            );
         }
     }
 
