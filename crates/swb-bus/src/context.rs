@@ -24,13 +24,21 @@ pub struct Caller {
     actor: Actor,
     meta: Meta,
     depth: u8,
+    /// Whom the line named, where the gate knows better.
+    claimed: Option<Actor>,
 }
 
 impl Caller {
     /// A caller with this context; without an actor in it, the local user.
     pub fn new(meta: Meta) -> Self {
         let actor = meta.actor.clone().unwrap_or_else(Actor::local_user);
-        Caller { actor, meta, depth: 0 }
+        Caller { actor, meta, depth: 0, claimed: None }
+    }
+
+    /// A caller whose identity is known, whatever the context claims.
+    pub fn known(mut meta: Meta, actor: Actor) -> Self {
+        let claimed = meta.actor.replace(actor.clone()).filter(|claimed| *claimed != actor);
+        Caller { actor, meta, depth: 0, claimed }
     }
 
     /// The daemon itself.
@@ -41,6 +49,11 @@ impl Caller {
     /// Who acts.
     pub fn actor(&self) -> &Actor {
         &self.actor
+    }
+
+    /// Whom it claimed to be, if it is somebody else.
+    pub fn claimed(&self) -> Option<&Actor> {
+        self.claimed.as_ref()
     }
 
     /// Where, and as part of what.

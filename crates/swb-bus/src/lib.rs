@@ -5,6 +5,7 @@
 //! * [`BusHandler`] – what a subsystem implements. The first segment of a method chooses it.
 //! * [`topics`] – events with a global `seq`, a per-topic `sequence`, replay from a cursor, gaps that are announced.
 //! * [`transport`] – the control socket, both ends.
+//! * [`gate`] – what commands from outside pass before the bus sees them.
 //!
 //! A request is dispatched on the task of its caller: there is no queue to wait in, a slow handler delays only those who
 //! called it, and a reply that is ready at once costs no wake-up. Notifications go through one bounded queue per
@@ -19,6 +20,7 @@ mod call;
 mod cancel;
 mod context;
 mod dispatch;
+pub mod gate;
 mod handle;
 mod handler;
 mod in_flight;

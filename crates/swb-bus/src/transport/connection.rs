@@ -27,12 +27,14 @@ use tokio::sync::watch;
 
 use super::line_buffer::{Line, LineBuffer};
 use super::outgoing::Outgoing;
+use super::passage::{self, Passage};
 use super::peer;
 use super::pending::{Answer, PendingCalls, unanswered};
 use super::server::ServerLimits;
-use crate::call::Started;
+use crate::cancel::StopReason;
 use crate::context::Caller;
 use crate::dispatch::{Bus, duplicate_id, not_found};
+use crate::gate::{Command, Guest};
 use crate::topics::Subscription;
 
 const READ_BYTES: usize = 16 * 1024;
@@ -44,6 +46,8 @@ const HANGUP_CHECK: Duration = Duration::from_millis(250);
 pub(super) struct Connection {
     bus: Arc<Bus>,
     limits: ServerLimits,
+    /// Who is at the other end; nobody asks where there is no gate.
+    guest: Option<Arc<dyn Guest>>,
     /// From `bus.hello`.
     context: Meta,
     /// The caller of every line that brings no context of its own.
@@ -78,11 +82,12 @@ enum Woken {
 }
 
 impl Connection {
-    pub(super) fn new(bus: Arc<Bus>, limits: ServerLimits) -> Self {
-        let caller = Arc::new(Caller::new(Meta::default()));
+    pub(super) fn new(bus: Arc<Bus>, limits: ServerLimits, guest: Option<Arc<dyn Guest>>) -> Self {
+        let caller = Arc::new(caller_of(guest.as_deref(), Meta::default()));
         Connection {
             bus,
             limits,
+            guest,
             context: Meta::default(),
             caller,
             last_context: LastContext::default(),
@@ -141,7 +146,10 @@ impl Connection {
                 Woken::GoOn => {}
                 Woken::Answered(answer) => self.answer(&answer),
                 Woken::EventsQueued => self.fetch_events(),
-                Woken::Stop => stop = true,
+                Woken::Stop => {
+                    stop = true;
+                    self.pending.stop_asking(StopReason::ShuttingDown);
+                }
                 Woken::CheckPeer => {
                     if peer::has_hung_up(&stream) {
                         return Ok(());
@@ -195,47 +203,58 @@ impl Connection {
         if let Some(id) = id.filter(|id| self.pending.contains(id)) {
             return self.write_answer(dialect, Some(id), caller.correlation(), &Err(duplicate_id(&id)));
         }
-        let result = match method.as_str() {
-            "$/cancel" => self.cancel(params),
-            _ => match decode(&method, params) {
-                Err(error) => {
-                    if id.is_none() && error.code == ERR_METHOD_NOT_FOUND {
-                        self.bus.unrouted(&method);
-                    }
-                    Err(error)
+        if method == "$/cancel" {
+            let result = self.cancel(params);
+            if id.is_some() {
+                self.write_answer(dialect, id, caller.correlation(), &result);
+            }
+            return;
+        }
+        let payload = match decode(&method, params) {
+            Ok(payload) => payload,
+            Err(error) => {
+                if id.is_none() && error.code == ERR_METHOD_NOT_FOUND {
+                    self.bus.unrouted(&method);
                 }
-                Ok(payload) if id.is_none() => {
-                    // Notifications have no answer, whatever becomes of them; the bus counts and logs the losses.
-                    let _ = self.bus.notify(&caller, method, payload);
-                    return;
+                if id.is_some() {
+                    self.write_answer(dialect, id, caller.correlation(), &Err(error));
                 }
-                Ok(BusPayload::Events(EventsBody::Subscribe(params))) => self.subscribe(dialect, *params),
-                Ok(BusPayload::Events(EventsBody::Unsubscribe(params))) => {
-                    self.unsubscribe(&params.subscription)
-                }
-                Ok(payload) => {
-                    let hello = (method == "bus/hello")
-                        .then(|| HelloParams::try_from(payload.clone()).ok())
-                        .flatten();
-                    match self.bus.start(&caller, None, method, payload) {
-                        Ok(Started::Done(result)) => {
-                            if let (Ok(_), Some(hello)) = (&result, hello) {
-                                self.introduce(hello, &caller);
-                            }
-                            result
-                        }
-                        Ok(Started::Pending(call)) => {
-                            let id = id.expect("notifications were handled above");
-                            self.greeting = hello.map(|hello| (id.to_owned(), hello, Arc::clone(&caller)));
-                            return self.pending.add(dialect, id, caller.correlation().cloned(), call);
-                        }
-                        Err(error) => Err(unanswered(error)),
-                    }
-                }
-            },
+                return;
+            }
         };
-        if id.is_some() {
-            self.write_answer(dialect, id, caller.correlation(), &result);
+        // What the bus says about itself is no command.
+        let guest = if method.starts_with('$') { None } else { self.guest.clone() };
+        let guest = guest.as_deref();
+        let command = Command { id, method: &method, params, payload: &payload };
+        let Some(id) = id else {
+            // Notifications have no answer, whatever becomes of them; the bus counts and logs the losses.
+            passage::at_once(guest, &caller, &command, || {
+                self.bus.notify(&caller, method.clone(), payload.clone()).map_err(unanswered)?;
+                Ok(BusPayload::Empty)
+            });
+            return;
+        };
+        let hello = (method == "bus/hello").then(|| HelloParams::try_from(payload.clone()).ok()).flatten();
+        let passage = match &payload {
+            BusPayload::Events(EventsBody::Subscribe(params)) => {
+                passage::at_once(guest, &caller, &command, || self.subscribe(dialect, params))
+            }
+            BusPayload::Events(EventsBody::Unsubscribe(params)) => {
+                passage::at_once(guest, &caller, &command, || self.unsubscribe(&params.subscription))
+            }
+            _ => passage::request(&self.bus, guest, &caller, (id, params), method, payload),
+        };
+        match passage {
+            Passage::Answered(result) => {
+                if let (Ok(_), Some(hello)) = (&result, hello) {
+                    self.introduce(hello, &caller);
+                }
+                self.write_answer(dialect, Some(id), caller.correlation(), &result);
+            }
+            Passage::Later { signal, asks, result } => {
+                self.greeting = hello.map(|hello| (id.to_owned(), hello, Arc::clone(&caller)));
+                self.pending.add(dialect, id, caller.correlation().cloned(), (asks, signal), result);
+            }
         }
     }
 
@@ -244,7 +263,7 @@ impl Connection {
         match &self.last_caller {
             Some((known, caller)) if Arc::ptr_eq(known, &meta) => Arc::clone(caller),
             _ => {
-                let caller = Arc::new(Caller::new(Meta::clone(&meta).or(&self.context)));
+                let caller = Arc::new(caller_of(self.guest.as_deref(), Meta::clone(&meta).or(&self.context)));
                 self.last_caller = Some((meta, Arc::clone(&caller)));
                 caller
             }
@@ -256,11 +275,11 @@ impl Connection {
         // The correlation of the greeting is not that of everything after it.
         let said = Meta { correlation_id: None, timeout_ms: None, ..caller.meta().clone() };
         self.context = hello.context.or(&said);
-        self.caller = Arc::new(Caller::new(self.context.clone()));
+        self.caller = Arc::new(caller_of(self.guest.as_deref(), self.context.clone()));
         self.last_caller = None;
     }
 
-    fn subscribe(&mut self, dialect: Dialect, params: SubscribeParams) -> BusResult {
+    fn subscribe(&mut self, dialect: Dialect, params: &SubscribeParams) -> BusResult {
         if self.subscriptions.len() >= self.limits.subscriptions {
             let message = format!("this connection has {} subscriptions already", self.limits.subscriptions);
             return Err(BusError::new(ERR_OVERLOADED, message).because("TOO_MANY_SUBSCRIPTIONS"));
@@ -269,7 +288,7 @@ impl Connection {
             let message = format!("a subscription has at most {} topics", events::MAX_GLOBS);
             return Err(BusError::new(ERR_INVALID_PARAMS, message));
         }
-        let events = self.bus.topics().subscribe(params.topics, params.after)?;
+        let events = self.bus.topics().subscribe(params.topics.clone(), params.after)?;
         self.subscriptions_made += 1;
         let id = format!("sub_{}", self.subscriptions_made);
         let response = SubscribeResponse {
@@ -345,6 +364,13 @@ impl Connection {
         result: &BusResult,
     ) {
         reply::write(self.out.buffer(), dialect, id, correlation, self.now, result);
+    }
+}
+
+fn caller_of(guest: Option<&dyn Guest>, context: Meta) -> Caller {
+    match guest {
+        Some(guest) => guest.caller(context),
+        None => Caller::new(context),
     }
 }
 

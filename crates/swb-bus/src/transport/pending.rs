@@ -11,7 +11,6 @@ use swb_proto::id::CorrelationId;
 use swb_proto::line::Dialect;
 use swb_proto::{BusError, BusResult};
 
-use crate::call::PendingCall;
 use crate::cancel::{CancelSignal, StopReason};
 use crate::message::BusCallError;
 
@@ -26,7 +25,8 @@ pub(super) struct Answer {
 
 #[derive(Default)]
 pub(super) struct PendingCalls {
-    by_id: HashMap<String, CancelSignal>,
+    /// Whether somebody was asked to agree, and how to cancel it.
+    by_id: HashMap<String, (bool, CancelSignal)>,
     answers: FuturesUnordered<BoxFuture<'static, Answer>>,
 }
 
@@ -39,25 +39,31 @@ impl PendingCalls {
         self.by_id.contains_key(id)
     }
 
+    /// Keeps a request until its result is there, with how to cancel it and whether somebody was asked to agree.
     pub(super) fn add(
         &mut self,
         dialect: Dialect,
         id: &str,
         correlation: Option<CorrelationId>,
-        call: PendingCall,
+        how: (bool, CancelSignal),
+        result: impl Future<Output = BusResult> + Send + 'static,
     ) {
         let id = id.to_owned();
-        self.by_id.insert(id.clone(), call.cancel_signal().clone());
-        let answer = async move {
-            let result = call.answer().await.unwrap_or_else(|error| Err(unanswered(error)));
-            Answer { dialect, id, correlation, result }
-        };
+        self.by_id.insert(id.clone(), how);
+        let answer = async move { Answer { dialect, id, correlation, result: result.await } };
         self.answers.push(answer.boxed());
     }
 
     /// Cancels the request with this wire id; false if there is none.
     pub(super) fn cancel(&self, id: &str) -> bool {
-        self.by_id.get(id).is_some_and(|signal| signal.stop(StopReason::Cancelled))
+        self.by_id.get(id).is_some_and(|(_, signal)| signal.stop(StopReason::Cancelled))
+    }
+
+    /// Ends what waits for somebody to agree.
+    pub(super) fn stop_asking(&self, reason: StopReason) {
+        for (_, signal) in self.by_id.values().filter(|(asks, _)| *asks) {
+            signal.stop(reason);
+        }
     }
 
     pub(super) fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Answer> {

@@ -20,6 +20,7 @@ use tokio::task::JoinSet;
 use super::connection::Connection;
 use super::peer;
 use crate::dispatch::Bus;
+use crate::gate::{Gate, Visitor};
 use crate::stats::{Throttle, count};
 
 /// What one client may take.
@@ -56,10 +57,20 @@ pub struct ControlServer {
 impl ControlServer {
     /// Listens on `path`, which must not exist, in a folder that only this user can enter.
     pub fn listen(bus: Arc<Bus>, path: &Path, limits: ServerLimits) -> io::Result<Self> {
+        Self::listen_behind(None, bus, path, limits)
+    }
+
+    /// The same, where everything that comes in passes a gate.
+    pub fn listen_behind(
+        gate: Option<Arc<dyn Gate>>,
+        bus: Arc<Bus>,
+        path: &Path,
+        limits: ServerLimits,
+    ) -> io::Result<Self> {
         let listener = UnixListener::bind(path)?;
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
         let (stop, stopping) = watch::channel(false);
-        let accepting = tokio::spawn(accept(listener, bus, limits, stopping));
+        let accepting = tokio::spawn(accept(listener, gate, bus, limits, stopping));
         Ok(ControlServer { stop, accepting })
     }
 
@@ -75,6 +86,7 @@ impl ControlServer {
 
 async fn accept(
     listener: UnixListener,
+    gate: Option<Arc<dyn Gate>>,
     bus: Arc<Bus>,
     limits: ServerLimits,
     mut stopping: watch::Receiver<bool>,
@@ -111,11 +123,13 @@ async fn accept(
             turn_away(&stream);
             continue;
         };
-        let (bus, stopping) = (Arc::clone(&bus), stopping.clone());
+        let (gate, bus, stopping) = (gate.clone(), Arc::clone(&bus), stopping.clone());
         connections.spawn(async move {
             bus.stats().connections.fetch_add(1, Ordering::Relaxed);
             let _open = Open(&bus);
-            if let Err(error) = Connection::new(Arc::clone(&bus), limits).run(stream, stopping).await {
+            let guest = gate.map(|gate| gate.meet(&Visitor::Local(&stream)));
+            let connection = Connection::new(Arc::clone(&bus), limits, guest);
+            if let Err(error) = connection.run(stream, stopping).await {
                 tracing::debug!(%error, "a connection broke");
             }
             drop(place);
