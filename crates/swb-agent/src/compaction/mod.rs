@@ -47,16 +47,16 @@ pub(crate) struct Summary {
     pub(crate) usage: TurnUsage,
 }
 
-/// Writes a summary of the messages. Dropping it ends the call of the model.
+/// Writes a summary of the messages, for a conversation with so much room. Dropping it ends the call of the model.
 pub(crate) async fn summarise(
-    model: Arc<dyn Model>,
+    summariser: (Arc<dyn Model>, Option<u64>),
     messages: &[Arc<Message>],
     context_window: Option<u64>,
 ) -> Result<Summary, ModelError> {
+    let (model, its_window) = summariser;
     let outline = outline::Outline::of(messages);
     // A token is about four bytes, and the answer wants room, too.
-    let bytes =
-        context_window.map_or(DEFAULT_TRANSCRIPT_BYTES, |tokens| (tokens * 2).min(MAX_TRANSCRIPT_BYTES));
+    let bytes = its_window.map_or(DEFAULT_TRANSCRIPT_BYTES, |tokens| (tokens * 2).min(MAX_TRANSCRIPT_BYTES));
     let transcript = transcript::transcript(messages, usize::try_from(bytes).unwrap_or(usize::MAX));
     let room = Room::in_context(context_window);
     let facts = outline.text(room);
@@ -153,7 +153,7 @@ mod tests {
     async fn the_facts_are_in_every_summary_whatever_the_model_writes() {
         let model = fixed(vec![Ok(Delta::Text("we chose B".into())), Ok(Delta::Stop)]);
         let summary =
-            summarise(Arc::clone(&model) as Arc<dyn Model>, &talk("the task"), Some(1000)).await.unwrap();
+            summarise((Arc::clone(&model) as _, Some(1000)), &talk("the task"), Some(1000)).await.unwrap();
         assert!(
             summary.text.contains("> the task") && summary.text.ends_with("## Notes\nwe chose B"),
             "{}",
@@ -162,7 +162,7 @@ mod tests {
         let asked = model.1.lock().unwrap().take().unwrap();
         assert_eq!(asked.task, Task::Summarise);
         assert!(asked.messages[0].user_text().unwrap().contains("User:\nthe task"));
-        let summary = summarise(Arc::new(Demo), &talk("the task"), None).await.unwrap();
+        let summary = summarise((Arc::new(Demo), None), &talk("the task"), None).await.unwrap();
         assert!(summary.text.contains("> the task"));
     }
 
@@ -171,10 +171,10 @@ mod tests {
         for deltas in
             [vec![Ok(Delta::Text("half".into()))], vec![Ok(Delta::Stop)], vec![Err(ModelError::Empty)]]
         {
-            assert!(summarise(fixed(deltas), &talk("t"), None).await.is_err());
+            assert!(summarise((fixed(deltas), None), &talk("t"), None).await.is_err());
         }
         let endless = vec![Ok(Delta::Text("x".repeat(5000))); 100];
-        let summary = summarise(fixed(endless), &talk("t"), None).await.unwrap();
+        let summary = summarise((fixed(endless), None), &talk("t"), None).await.unwrap();
         assert!(summary.text.len() < 10_000);
     }
 
@@ -187,7 +187,7 @@ mod tests {
                 stream::pending().boxed()
             }
         }
-        let error = summarise(Arc::new(Silent), &talk("t"), None).await.unwrap_err();
+        let error = summarise((Arc::new(Silent), None), &talk("t"), None).await.unwrap_err();
         assert!(error.to_string().contains("120 seconds"));
     }
 
@@ -195,7 +195,7 @@ mod tests {
     async fn the_request_fits_into_the_context() {
         let model = fixed(vec![Ok(Delta::Text("n".into())), Ok(Delta::Stop)]);
         let messages: Vec<_> = (0..500).map(|_| Arc::new(Message::user("word ".repeat(2000)))).collect();
-        summarise(Arc::clone(&model) as Arc<dyn Model>, &messages, Some(8000)).await.unwrap();
+        summarise((Arc::clone(&model) as _, Some(8000)), &messages, Some(8000)).await.unwrap();
         let asked = model.1.lock().unwrap().take().unwrap();
         assert!(estimate::message(&asked.messages[0]) < 8000, "{}", estimate::message(&asked.messages[0]));
     }

@@ -52,10 +52,11 @@ impl Agent {
         if messages.is_empty() {
             return self.fail(Some(id), EMPTY).await;
         }
-        let (model, context_window) = match self.summariser(&name) {
+        let (model, its_window) = match self.summariser(&name) {
             Ok(summariser) => summariser,
             Err(error) => return self.fail(Some(id), error.to_string()).await,
         };
+        let context_window = self.models.context_window(&name);
         let cancel = Cancel::new();
         let cancelled = cancel.clone();
         let model = announced(model, self.output.clone());
@@ -64,7 +65,7 @@ impl Agent {
                 biased;
                 // Nobody reads this.
                 () = cancelled.cancelled() => return Err(ModelError::CutOff),
-                summary = compaction::summarise(model, &messages, context_window) => summary,
+                summary = compaction::summarise((model, its_window), &messages, context_window) => summary,
             };
             let summary = match summary {
                 // A second try would not help.

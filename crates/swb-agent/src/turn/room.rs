@@ -77,12 +77,12 @@ impl Turn {
                 context_window: self.context_window,
             })
             .await?;
-        let (model, window) = &self.summariser;
+        let (model, its_window) = &self.summariser;
         let model = announced(Arc::clone(model), self.output.clone());
         let summary = tokio::select! {
             biased;
             () = self.cancel.cancelled() => None,
-            summary = compaction::summarise(model, &messages, *window) => Some(summary),
+            summary = compaction::summarise((model, *its_window), &messages, self.context_window) => Some(summary),
         };
         let (summary, error) = match summary {
             None => return self.compaction_cancelled().await,

@@ -1,5 +1,6 @@
 //! Models of real providers, against a peer on loopback that does what it is told.
 
+mod context;
 mod failures;
 mod figures;
 mod listing;
