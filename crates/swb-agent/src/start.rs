@@ -23,6 +23,7 @@ use crate::lend::Borrowed;
 use crate::mcp::{Mcp, McpOptions};
 use crate::model::Thinking;
 use crate::model::catalogue::{self, Catalogue};
+use crate::model::provider;
 use crate::model::settings::Settings;
 use crate::rpc::{Agent, Why};
 use crate::stdio::input::Input;
@@ -171,7 +172,11 @@ async fn serve(options: Options, mut input: Input, output: Output) -> Result<(),
         Some(_) => format!("{system}\n\n{SUBAGENT_SYSTEM}").into(),
         None => system.into(),
     };
-    let place = Arc::new(Place::new(&std::env::current_dir()?, options.messages, options.tools));
+    let mut tools = options.tools;
+    if !options.models.share_keys {
+        tools.hidden_variables.extend(provider::key_variables(&options.models.providers));
+    }
+    let place = Arc::new(Place::new(&std::env::current_dir()?, options.messages, tools));
     let asks = Arc::new(Asks::new(options.asks.then(|| output.clone()), options.ask_patience));
     let gate = Arc::new(Gate::new(options.mode));
     let subagents = Arc::new(Subagents::new(Surroundings {

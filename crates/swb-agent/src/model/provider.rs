@@ -196,6 +196,13 @@ pub(crate) fn all(
     providers
 }
 
+/// Every variable that may hold the key of a provider.
+pub(crate) fn key_variables(settings: &BTreeMap<String, ProviderSettings>) -> Vec<String> {
+    let known = HOSTED.iter().flat_map(|(.., variables)| *variables).chain(&["LOCAL_API_KEY"]);
+    let set = settings.values().filter_map(|settings| settings.key_env.clone());
+    known.map(|name| (*name).to_owned()).chain(set).collect()
+}
+
 fn moved(name: &str, environment: Environment<'_>) -> Option<String> {
     let variables = MOVED_BY.iter().filter(|(moved, _)| *moved == name);
     variables.filter_map(|(_, variable)| environment(variable)).find(|url| !url.trim().is_empty())

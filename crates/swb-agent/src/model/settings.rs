@@ -14,6 +14,8 @@ pub struct Settings {
     pub models: BTreeMap<String, ModelSettings>,
     /// How patient to be.
     pub limits: Limits,
+    /// Whether commands that the model runs see the variables that hold keys.
+    pub share_keys: bool,
 }
 
 /// What is configured about a provider.

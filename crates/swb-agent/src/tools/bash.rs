@@ -108,6 +108,9 @@ async fn run(call: Call, limit: impl Fn(Option<u64>) -> Duration) -> Result<Stri
     let arguments = ["-c", SCRIPT, "bash", &command].map(OsStr::new);
     let started = Guarded::spawn(bash.as_os_str(), &arguments, |guard| {
         guard.current_dir(call.place.folder()).env("SWB_PLACE", left_in.path()).stdout(writer);
+        for name in &call.place.settings.hidden_variables {
+            guard.env_remove(name);
+        }
         Ok(())
     });
     // Our copy of the pipe's end is gone with it; it ends when the last process has closed it.

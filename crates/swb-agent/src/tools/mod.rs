@@ -51,6 +51,8 @@ pub struct ToolSettings {
     pub subagent_time: Duration,
     /// Those that are not there.
     pub disabled: Vec<String>,
+    /// Variables of the environment that commands do not see.
+    pub hidden_variables: Vec<String>,
 }
 
 impl Default for ToolSettings {
@@ -61,6 +63,7 @@ impl Default for ToolSettings {
             bash_time_max: Duration::from_secs(300),
             subagent_time: Duration::from_secs(600),
             disabled: Vec::new(),
+            hidden_variables: Vec::new(),
         }
     }
 }

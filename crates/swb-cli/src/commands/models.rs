@@ -28,6 +28,7 @@ pub(crate) fn settings(config: &Config, keys: BTreeMap<String, String>) -> Setti
             retry_wait: Duration::from_millis(model.retry_wait_ms),
             retry_wait_max: Duration::from_millis(model.retry_wait_max_ms),
         },
+        share_keys: model.share_keys,
     }
 }
 

@@ -159,6 +159,7 @@ fn tool_settings(config: &Config) -> ToolSettings {
         bash_time_max: Duration::from_secs(agent.bash_max_timeout_s),
         subagent_time: Duration::from_secs(agent.subagent_timeout_s),
         disabled: agent.disabled_tools(),
+        hidden_variables: Vec::new(),
     }
 }
 

@@ -24,6 +24,8 @@ pub struct ModelConfig {
     pub retry_wait_ms: u64,
     /// The longest wait, in milliseconds. A provider that asks for more is not waited for.
     pub retry_wait_max_ms: u64,
+    /// Whether commands that the model runs see the variables that hold keys of providers.
+    pub share_keys: bool,
 }
 
 impl Default for ModelConfig {
@@ -36,6 +38,7 @@ impl Default for ModelConfig {
             retries: 4,
             retry_wait_ms: 1000,
             retry_wait_max_ms: 60_000,
+            share_keys: false,
         }
     }
 }

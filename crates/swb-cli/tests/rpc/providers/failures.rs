@@ -304,3 +304,20 @@ fn an_answer_without_end_comes_to_one() {
     assert!(failure(&frames).contains("longer than 16 MiB"), "{}", failure(&frames));
     assert!(peer.sent() < 64 << 20, "{} bytes were taken", peer.sent());
 }
+
+#[test]
+fn commands_of_the_model_do_not_see_keys() {
+    let peer = Peer::start();
+    let call = |id: &str| {
+        let arguments = json!({ "command": "env; echo end" }).to_string();
+        anthropic::Answer::new(1).call(id, "bash", &[&arguments]).stop("tool_use", 1)
+    };
+    for settings in ["", "share_keys = true\n"] {
+        peer.reply(Reply::stream(call("toolu_1"))).reply(Reply::stream(whole(MODELS[0])));
+        let world = provided_with(&peer, &format!("{IMPATIENT}{settings}"));
+        let frames = Child::start(&world, &["--model", MODELS[0], "--tool-mode", "full"]).turn("p", "go");
+        let result = crate::child::results(&frames)[0].to_owned();
+        assert!(result.contains("end") && result.contains("LOCAL_ENDPOINT"), "{result}");
+        assert_eq!(result.contains(KEY), !settings.is_empty(), "{result}");
+    }
+}
