@@ -12,10 +12,9 @@ struct Step {
 
 fn transcript() -> Vec<Step> {
     let readme = include_str!("../../../README.md");
-    let block =
-        readme.split("```console\n").nth(1).expect("a transcript").split("```").next().expect("its end");
+    let blocks = readme.split("```console\n").skip(1).filter_map(|rest| rest.split("```").next());
     let mut steps: Vec<Step> = Vec::new();
-    for line in block.lines() {
+    for line in blocks.flat_map(str::lines) {
         match line.strip_prefix("$ ") {
             Some(command) => steps.push(Step { command: command.to_owned(), expected: Vec::new() }),
             None => steps.last_mut().expect("output follows a command").expected.push(line.to_owned()),
@@ -51,10 +50,11 @@ fn the_transcript_of_the_readme_really_runs() {
     let folder = Path::new(binary).parent().expect("the binary lies in a folder").display();
     let path = format!("{folder}:{}", std::env::var("PATH").unwrap_or_default());
     let steps = transcript();
-    assert!(steps.len() >= 5, "the transcript is there");
+    assert!(steps.len() >= 9, "the transcript is there");
     for Step { command, expected } in steps {
         let mut shell = std::process::Command::new("sh");
         shell.args(["-c", &command]).env_clear().env("SWB_HOME", world.home()).env("PATH", &path);
+        shell.current_dir(world.folder());
         let output = shell.output().expect("a shell");
         let printed = String::from_utf8_lossy(&output.stdout);
         let printed: Vec<&str> = printed.lines().collect();

@@ -118,6 +118,20 @@ fn escape_sequences_of_a_model_are_not_passed_on() {
 }
 
 #[test]
+fn files_go_along_with_the_prompt() {
+    let world = world();
+    std::fs::create_dir(world.folder().join("sub")).unwrap();
+    std::fs::write(world.folder().join("notes.txt"), "some notes").unwrap();
+    run(&world, &["--attach", "sub/../notes.txt", "!say seen"]).ok();
+    let id = sessions(&world)[0]["id"].as_str().unwrap().to_owned();
+    let history = std::fs::read_to_string(world.paths().sessions(None).join(format!("{id}.jsonl"))).unwrap();
+    assert!(history.contains("notes.txt"), "{history}");
+    let refused = run(&world, &["--attach", "nowhere.txt", "!say seen"]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (Some(7), ""));
+    assert!(refused.stderr.contains("nowhere.txt"), "{}", refused.stderr);
+}
+
+#[test]
 fn settings_and_the_system_prompt_reach_the_agent() {
     let world = world();
     run(&world, &["--system", "--be brief", "--model", "demo/demo", "--profile", "work", "!say hi"]).ok();

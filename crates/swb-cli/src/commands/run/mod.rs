@@ -15,9 +15,10 @@ mod view;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::time::Instant;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
 use swb_daemon::Paths;
 
 use super::rpc::{ToolMode, profile_name};
@@ -43,6 +44,9 @@ pub(crate) struct RunArgs {
     /// What tools may do without asking; `workspace` unless the setting agent.tool_mode says otherwise.
     #[arg(long, value_enum)]
     mode: Option<ToolMode>,
+    /// A file that belongs to the prompt: an image, a PDF or a text. May be given several times.
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    attach: Vec<PathBuf>,
     /// The system prompt, or a file that holds it.
     #[arg(long, short, value_name = "TEXT|FILE", allow_hyphen_values = true)]
     system: Option<String>,
@@ -58,7 +62,7 @@ pub(crate) async fn run(args: RunArgs, set: &[String], io: &Io) -> Result<u8, Fa
         Some(Wanted::Id(id)) => Some(id),
         None => None,
     };
-    let prompt = prompt::command(prompt::read(said.prompt)?)?;
+    let prompt = prompt::command(prompt::read(said.prompt)?, &args.attach)?;
     let draws = !io.json && draws();
     // Before anything is shown, because it must be put back whatever happens.
     let signals = Signals::listen(draws)?;

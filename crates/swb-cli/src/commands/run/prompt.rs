@@ -1,10 +1,10 @@
 //! Where the prompt and the session come from.
 
 use std::io::{IsTerminal, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use swb_agent::sessions::newest_first;
-use swb_proto::agent::{Command, MAX_FRAME_BYTES, encode};
+use swb_proto::agent::{Attachment, Command, MAX_FRAME_BYTES, encode};
 
 use crate::exit_code;
 use crate::failure::Failure;
@@ -80,8 +80,9 @@ pub(super) fn read(prompt: Option<String>) -> Result<String, Failure> {
 }
 
 /// The command that says them, if it fits into a frame.
-pub(super) fn command(message: String) -> Result<Command, Failure> {
-    let command = Command::Prompt { id: ID.to_owned(), message, attachments: Vec::new() };
+pub(super) fn command(message: String, files: &[PathBuf]) -> Result<Command, Failure> {
+    let attachments = files.iter().map(|file| attachment(file)).collect::<Result<_, _>>()?;
+    let command = Command::Prompt { id: ID.to_owned(), message, attachments };
     let mut line = Vec::new();
     encode(&command, &mut line).map_err(std::io::Error::from)?;
     if line.len() > MAX_FRAME_BYTES {
@@ -90,6 +91,23 @@ pub(super) fn command(message: String) -> Result<Command, Failure> {
             .hint("put the text into a file, and name the file in the prompt"));
     }
     Ok(command)
+}
+
+/// A file by its whole path, as the agent wants it. A link in the last place is left for the agent to refuse.
+fn attachment(file: &Path) -> Result<Attachment, Failure> {
+    let failed = |error| {
+        Failure::new(format!("{} cannot be attached", file.display())).because(error).code(exit_code::USAGE)
+    };
+    let whole = std::path::absolute(file).map_err(failed)?;
+    let (Some(folder), Some(name)) = (whole.parent(), whole.file_name()) else {
+        return Err(Failure::new(format!("{} is no file", file.display())).code(exit_code::USAGE));
+    };
+    let path = folder.canonicalize().map_err(failed)?.join(name);
+    let path = path.into_os_string().into_string().map_err(|path| {
+        Failure::new(format!("{} cannot be attached: its name is no text", path.display()))
+            .code(exit_code::USAGE)
+    })?;
+    Ok(Attachment { path, name: None, mime: None })
 }
 
 #[cfg(test)]
