@@ -130,3 +130,37 @@ fn every_character_comes_through_as_ascii() {
     let frames = child.turn("p", "!say grüße\u{2028}😀\u{7f}");
     assert_eq!(text(&frames), "grüße\u{2028}😀\u{7f}");
 }
+
+#[test]
+fn white_space_around_a_frame_means_nothing_and_a_byte_order_mark_is_an_error() {
+    let world = world();
+    let mut child = Child::start(&world, &[]);
+    child.send_bytes(b" \t{\"type\":\"abort\", \"id\":\"a\"} \r\n");
+    assert_eq!(child.next()["id"], "a");
+    child.send_bytes(b"\xef\xbb\xbf{\"type\":\"abort\",\"id\":\"b\"}\n");
+    let error = child.next();
+    assert_eq!((&error["type"], error.get("id")), (&json!("error"), None));
+    assert_eq!(child.state("ok"), true);
+}
+
+#[test]
+fn a_frame_to_the_parent_may_be_longer_than_one_from_it() {
+    let world = world();
+    let mut child = Child::start(&world, &[]);
+    // Four bytes each on the way in, twelve on the way out.
+    let long = "😀".repeat(100_000);
+    assert_eq!(child.turn("p", &format!("{long}\n!say ok")).pop().unwrap()["ok"], true);
+    assert!(12 * long.chars().count() > LIMIT);
+    assert!(child.messages()[0]["content"].as_str().unwrap().starts_with(&long));
+}
+
+#[test]
+fn a_line_nested_beyond_all_measure_is_an_error_with_its_id() {
+    let world = world();
+    let mut child = Child::start(&world, &[]);
+    let deep = "[".repeat(500_000);
+    child.send_bytes(format!("{{\"type\":\"abort\",\"id\":\"d\",\"x\":{deep}\n").as_bytes());
+    let error = child.next();
+    assert_eq!((&error["type"], &error["id"]), (&json!("error"), &json!("d")));
+    assert_eq!(child.state("ok"), true);
+}

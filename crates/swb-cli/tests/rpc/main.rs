@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
 mod aborting;
+mod answering;
 mod asking;
 mod attachments;
 mod child;

@@ -48,3 +48,38 @@ fn hidden_tools_are_not_there() {
     let mut child = Child::start(&world, &["--tool-mode", "full"]);
     assert_eq!(call(&mut child, "bad__die", json!({})).pop().unwrap()["error"], "Unknown tool: bad__die");
 }
+
+#[test]
+fn a_subagent_borrows_the_one_server_and_the_record_bears_its_name() {
+    let world = configured("");
+    let started = world.folder().join("started");
+    let lines = format!(
+        "{}STARTED = {}\n",
+        config("bad", "", "allow = [\"good\"]"),
+        json!(started.to_str().unwrap())
+    );
+    std::fs::write(world.paths().config_file(), lines).unwrap();
+    let mut child = Child::start(&world, &[]);
+    let task = "!tool bad__good {\"n\": 1}\n!tool bad__die {}";
+    let frames = child.turn("p", &format!("!tool subagent {}", json!({ "name": "scout", "task": task })));
+    let mut records: Vec<_> = frames.iter().filter(|frame| frame["type"] == "mcp_call").collect();
+    records.sort_by_key(|record| record["tool"].to_string());
+    let outcomes: Vec<_> = records.iter().map(|record| (&record["tool"], &record["outcome"])).collect();
+    assert_eq!(outcomes, [(&json!("bad__die"), &json!("denied")), (&json!("bad__good"), &json!("ok"))]);
+    for record in records {
+        assert_eq!(record["agents"], json!(["scout"]), "{record}");
+        assert_ne!(record["session_id"], child.session_id.as_str(), "it is the subagent's session");
+    }
+    let result = crate::child::results(&frames)[0];
+    assert!(result.contains("good did it") && result.contains("Denied: it calls the MCP server"), "{result}");
+    // One server for the whole tree.
+    let server = std::fs::read_to_string(&started).unwrap();
+    assert!(crate::child::is_alive(&server));
+    assert_eq!(frames.iter().filter(|frame| frame["state"] == "ready").count(), 1, "{frames:#?}");
+
+    // What it may do is what the subagent may do, not what its parent may.
+    child.ask(json!({ "type": "set_tool_mode", "id": "m", "mode": "full" }));
+    let task = json!({ "name": "reader", "mode": "read-only", "task": "!tool bad__good {}" });
+    let frames = child.turn("q", &format!("!tool subagent {task}"));
+    assert_eq!(record(&frames)["outcome"], "denied", "{frames:#?}");
+}
