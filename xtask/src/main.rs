@@ -3,9 +3,12 @@
 //! One file per command. Each runs other programs at the root of the workspace and stops at the first that fails.
 #![expect(clippy::print_stdout, reason = "these commands talk to the person who runs them")]
 
+mod agent;
 mod bench;
 mod cargo;
+mod figures;
 mod lint;
+mod model;
 #[cfg(test)]
 mod rooms;
 mod schema;
@@ -27,7 +30,10 @@ enum Command {
     /// Lint, then test: what CI runs.
     Check,
     /// Run every test, with cargo-nextest if it is installed.
-    Test,
+    Test(test::TestArgs),
+    /// A real language model on loopback, for trying things out.
+    #[command(subcommand)]
+    Model(model::ModelCommand),
     /// Check formatting, clippy, documentation and, if cargo-deny is installed, licences and advisories.
     Lint,
     /// Run every bench of the workspace in release and print its figures.
@@ -40,9 +46,10 @@ fn main() -> anyhow::Result<()> {
     match Xtask::parse().command {
         Command::Check => {
             lint::run()?;
-            test::run()
+            test::run(&test::TestArgs::default())
         }
-        Command::Test => test::run(),
+        Command::Test(args) => test::run(&args),
+        Command::Model(command) => model::run(&command),
         Command::Lint => lint::run(),
         Command::Bench(args) => bench::run(&args),
         Command::Schema(args) => schema::run(&args),

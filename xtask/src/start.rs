@@ -7,9 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 
 use crate::cargo::{self, Workspace, cargo};
-
-const WANTED_MS: f64 = 150.0;
-const WANTED_MB: f64 = 20.0;
+use crate::figures::{AtMost, median, resident_kb, row};
 
 /// Builds the binary in release and measures it in a home of its own.
 pub(crate) fn start(workspace: &Workspace, quick: bool) -> anyhow::Result<()> {
@@ -30,28 +28,9 @@ pub(crate) fn start(workspace: &Workspace, quick: bool) -> anyhow::Result<()> {
         swb.run(&["down"])?;
     }
     println!("\nstart (medians of {runs})");
-    row("swb up, until it serves", median(millis), "ms", WANTED_MS);
-    row("resident memory of the idle daemon", median(megabytes), "MB", WANTED_MB);
+    row("swb up, until it serves", median(millis), None, AtMost(150.0, "ms"));
+    row("resident memory of the idle daemon", median(megabytes), None, AtMost(20.0, "MB"));
     Ok(())
-}
-
-fn row(what: &str, figure: f64, unit: &str, wanted: f64) {
-    let verdict = if figure <= wanted { "(met)" } else { "(MISSED)" };
-    let figure = format!("{figure:.1} {unit}");
-    println!("{what:<58} | {figure:>12} | {:>12} | {:>6} | <= {wanted} {unit} {verdict}", "-", "-");
-}
-
-fn median(mut samples: Vec<f64>) -> f64 {
-    samples.sort_unstable_by(f64::total_cmp);
-    samples.get(samples.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
-fn resident_kb(pid: u64) -> anyhow::Result<f64> {
-    let path = format!("/proc/{pid}/status");
-    let status = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let figure = line.and_then(|line| line.trim().strip_suffix("kB")).and_then(|kb| kb.trim().parse().ok());
-    figure.with_context(|| format!("{path} has no VmRSS"))
 }
 
 /// The binary in its own home. A daemon that a failed bench leaves behind is stopped.

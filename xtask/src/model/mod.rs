@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-pub(crate) use install::{NotInstalled, install};
+pub(crate) use install::install;
 pub(crate) use server::Server;
 
 /// What the server calls the model.
