@@ -6,7 +6,7 @@
 //! * [`host`] – a process that owns one child and outlives whoever started it; [`wire`] is how one talks to it, [`client`]
 //!   the other end, `output` what is kept of what the child says.
 //! * [`cell`] – walls around a child: namespaces in which what it must not touch is not there.
-//! * [`lineage`] – whose process is at the other end of a socket.
+//! * [`lineage`] – whose process is at the other end of a socket; [`tcp_peer`] – of a connection over loopback.
 //! * [`entry`] – the programs of this room within the one binary.
 //!
 //! This room knows nothing of what the children are for. Proof: unit tests beside each part, and `tests/` with real
@@ -22,6 +22,7 @@ pub mod host;
 pub mod lineage;
 mod output;
 mod signals;
+pub mod tcp_peer;
 pub mod wire;
 
 pub use cell::Walls;

@@ -2,13 +2,29 @@
 //!
 //! Everything here runs as one user, so a user id proves little. What a process cannot change is its ancestry: whoever
 //! was started below a host stays below it, since the host adopts its orphans. Such a process is that host's child,
-//! whatever it says, and commands no host.
+//! whatever it says, and commands no host. Hosts are started by the daemon and never below each other, so the topmost one
+//! counts: a process below a host that poses as another host is still the first one's.
+
+use std::path::PathBuf;
 
 use rustix::process::{Pid, getpid};
 use tokio::net::UnixStream;
 
+use crate::entry::{self, Told};
+
 /// How far up is looked. Deeper trees are answered as if they were below a host: in doubt, no.
 const MOST_ANCESTORS: usize = 256;
+
+/// What stands above a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Above {
+    /// No host: a person's process, or the system's.
+    NoHost,
+    /// This one, known by its socket.
+    Host(PathBuf),
+    /// It cannot be told. Nobody is let in on a guess.
+    Unclear,
+}
 
 /// Whether whoever connected may command a host: the same user, and not from below any host.
 pub(crate) fn may_command(stream: &UnixStream) -> bool {
@@ -18,25 +34,59 @@ pub(crate) fn may_command(stream: &UnixStream) -> bool {
 }
 
 /// Whether any ancestor of the process, or the process itself, is a host.
-pub fn is_below_a_host(process: Pid) -> bool {
-    let mut at = process;
-    for _ in 0..MOST_ANCESTORS {
-        if at == getpid() && at != process || is_host(at) {
-            return true;
-        }
-        match parent(at) {
-            // The top of the tree, or of what can be seen of it.
-            Some(None) => return false,
-            Some(Some(above)) => at = above,
-            // It ended while it was looked at. Its orphans have a new parent; nobody is let in on a guess.
-            None => return true,
+fn is_below_a_host(process: Pid) -> bool {
+    let is_below_me = ancestors(process).any(|at| at == Ok(getpid())) && process != getpid();
+    is_below_me || above(process) != Above::NoHost
+}
+
+/// The host above whoever connected.
+pub fn above_peer(stream: &UnixStream) -> Above {
+    match stream.peer_cred().ok().and_then(|peer| peer.pid()).and_then(Pid::from_raw) {
+        Some(pid) => above(pid),
+        None => Above::Unclear,
+    }
+}
+
+/// The topmost host above a process, or the process itself if it is one.
+pub fn above(process: Pid) -> Above {
+    let mut found = Above::NoHost;
+    for at in ancestors(process) {
+        match at {
+            Ok(at) => {
+                if let Some(host) = as_host(at) {
+                    found = host;
+                }
+            }
+            Err(Lost) => return Above::Unclear,
         }
     }
-    true
+    found
+}
+
+/// The way to the top was lost: a process ended while it was looked at, or there is no end of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Lost;
+
+/// The process, its parent, and so on to the top.
+fn ancestors(process: Pid) -> impl Iterator<Item = Result<Pid, Lost>> {
+    let mut next = Some(Ok(process));
+    let mut steps = 0;
+    std::iter::from_fn(move || {
+        let at = next.take()?;
+        if let Ok(at) = at {
+            steps += 1;
+            next = match parent(at) {
+                Some(None) => None,
+                Some(Some(above)) if steps < MOST_ANCESTORS => Some(Ok(above)),
+                _ => Some(Err(Lost)),
+            };
+        }
+        Some(at)
+    })
 }
 
 /// The parent of a process: `None` if there is no such process, `Some(None)` at the top.
-fn parent(process: Pid) -> Option<Option<Pid>> {
+pub(crate) fn parent(process: Pid) -> Option<Option<Pid>> {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero())).ok()?;
     // The name in parentheses may hold anything, also parentheses and spaces.
     let parent = stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()?;
@@ -44,9 +94,12 @@ fn parent(process: Pid) -> Option<Option<Pid>> {
 }
 
 /// Recognised by how it was started: a process can pretend to be a host, and only loses by it.
-fn is_host(process: Pid) -> bool {
-    let Ok(line) = std::fs::read(format!("/proc/{}/cmdline", process.as_raw_nonzero())) else { return false };
-    let mut words = line.split(|byte| *byte == 0);
-    words.nth(1) == Some(crate::entry::HOST.as_bytes())
-        && words.next().is_some_and(|word| word.starts_with(b"{"))
+pub(crate) fn as_host(process: Pid) -> Option<Above> {
+    let line = std::fs::read(format!("/proc/{}/cmdline", process.as_raw_nonzero())).ok()?;
+    let mut words = line.split(|byte| *byte == 0).skip(1);
+    let (name, told) = (words.next()?, words.next()?);
+    if name != entry::HOST.as_bytes() || !told.starts_with(b"{") {
+        return None;
+    }
+    Some(serde_json::from_slice(told).map_or(Above::Unclear, |told: Told| Above::Host(told.socket)))
 }
