@@ -59,7 +59,7 @@ impl Http {
             heartbeat: Duration::from_secs(http.heartbeat_s),
             max_connections: http.max_connections,
         };
-        match Gateway::start(&options, Arc::clone(topics)).await {
+        match Gateway::start(&options, Arc::clone(topics), None).await {
             Ok(gateway) => {
                 let url = gateway.url();
                 tracing::info!(url, "listening for HTTP");

@@ -6,9 +6,8 @@ use std::sync::atomic::Ordering;
 use serde::Serialize;
 use swb_bus::topics::Topics;
 use swb_journal::message_bus::{Appended, Draft};
-use swb_proto::Meta;
+use swb_proto::{Actor, Meta};
 
-use crate::auth::Principal;
 use crate::messages::Scope;
 use crate::metrics::Metrics;
 
@@ -35,16 +34,15 @@ impl Announce {
     }
 
     /// A message is in its file. Repeating a post is no news.
-    pub(crate) fn posted(&self, scope: &Scope, draft: &Draft, principal: &Principal, appended: &Appended) {
+    pub(crate) fn posted(&self, scope: &Scope, draft: &Draft, actor: &Actor, appended: &Appended) {
         if appended.already_posted {
             return;
         }
         self.metrics.appends.fetch_add(1, Ordering::Relaxed);
         let (msg_id, project, task) = (appended.id.as_str(), scope.project(), scope.task());
         let event = PostedEvent { project, task, msg_id, r#type: &draft.kind };
-        let actor = principal.actor();
         // That nobody hears of it here is no reason to tell its poster otherwise.
-        if let Err(error) = self.topics.publish("message.posted", &Meta::default(), Some(&actor), &event) {
+        if let Err(error) = self.topics.publish("message.posted", &Meta::default(), Some(actor), &event) {
             tracing::warn!(%error, "message.posted was not published");
         }
     }

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use swb_journal::message_bus::{Appended, Draft, MessageBus};
+use swb_proto::Actor;
 use tokio::sync::Semaphore;
 
 use crate::announce::Announce;
-use crate::auth::Principal;
 use crate::failure::Failure;
 use crate::lane::Lane;
 use crate::messages::Scope;
@@ -48,9 +48,9 @@ impl Buses {
         &self,
         scope: &Scope,
         draft: Draft,
-        principal: Principal,
+        actor: Actor,
     ) -> Result<Appended, Failure> {
-        self.lane(scope).append(draft, principal, &self.in_place).await
+        self.lane(scope).append(draft, actor, &self.in_place).await
     }
 
     fn lane(&self, scope: &Scope) -> Arc<Lane> {

@@ -81,6 +81,14 @@ impl Failure {
         Self::new(ErrorCode::Forbidden, message)
     }
 
+    pub(crate) fn is_internal(&self) -> bool {
+        self.code == ErrorCode::Internal
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     pub(crate) fn not_found() -> Self {
         Self::new(ErrorCode::NotFound, "not found")
     }

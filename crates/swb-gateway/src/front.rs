@@ -9,12 +9,14 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::future::poll_fn;
+use swb_bus::gate::{Gate, Guest};
 
-use crate::auth::{self, Keyring, Principal};
+use crate::auth::{self, Keyring};
 use crate::failure::{Failure, unauthorized};
 use crate::host::{Addressed, Names, Stranger};
 use crate::metrics::Metrics;
 use crate::routes;
+use crate::visit::Visit;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const LONGEST_REQUEST_ID: usize = 200;
@@ -25,16 +27,18 @@ pub(crate) struct Front {
     pub(crate) names: Names,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) router: Router,
+    pub(crate) gate: Option<Arc<dyn Gate>>,
 }
 
 impl Front {
     /// Answers one request, whatever it is.
     pub(crate) async fn serve(
         &self,
+        guest: Option<Arc<dyn Guest>>,
         request: Request<hyper::body::Incoming>,
     ) -> Result<Response, Infallible> {
         let id = request_id(request.headers());
-        let mut response = match self.admit(request.map(Body::new)) {
+        let mut response = match self.admit(guest, &id, request.map(Body::new)) {
             Ok(request) => self.route(request).await,
             Err(response) => *response,
         };
@@ -48,7 +52,12 @@ impl Front {
     }
 
     /// The request with its principal, or what to tell the stranger.
-    fn admit(&self, mut request: Request<Body>) -> Result<Request<Body>, Box<Response>> {
+    fn admit(
+        &self,
+        guest: Option<Arc<dyn Guest>>,
+        id: &HeaderValue,
+        mut request: Request<Body>,
+    ) -> Result<Request<Body>, Box<Response>> {
         let refuse = |response: Response| Err(Box::new(response));
         let addressed = match self.names.judge(request.uri(), request.headers()) {
             Ok(addressed) => addressed,
@@ -84,7 +93,13 @@ impl Front {
             return refuse(routes::method_not_allowed().into_response());
         }
         if let Some(principal) = principal {
-            request.extensions_mut().insert::<Principal>(principal);
+            let id = id.to_str().unwrap_or_default();
+            let visit = Visit::new(guest, &principal, id);
+            // Commands are refused, and recorded, at the gate; the rest is refused here.
+            if visit.is_impostor() && !routes::is_command(request.uri().path()) && !is_open(request.uri()) {
+                return refuse(Failure::forbidden("this token is somebody else's").into_response());
+            }
+            request.extensions_mut().insert(visit);
         }
         Ok(request)
     }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use swb_bus::gate::Gate;
 use swb_bus::topics::Topics;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -82,11 +83,15 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Begins to listen. Events go to `topics`.
+    /// Begins to listen. Events go to `topics`; every command passes `gate`, if there is one.
     ///
     /// # Errors
     /// If no port can be had, the tokens cannot be used, or it would listen beyond this machine without a key.
-    pub async fn start(options: &GatewayOptions, topics: Arc<Topics>) -> Result<Self, GatewayError> {
+    pub async fn start(
+        options: &GatewayOptions,
+        topics: Arc<Topics>,
+        gate: Option<Arc<dyn Gate>>,
+    ) -> Result<Self, GatewayError> {
         let GatewayOptions { host, port, root, .. } = options;
         let keyring = Keyring::open(&options.tokens)?;
         let keyring = match &options.key_file {
@@ -116,7 +121,7 @@ impl Gateway {
                 .unwrap_or(i64::MAX),
         };
         let names = Names::new(keyring.page(), host, !local);
-        let front = Arc::new(Front { keyring, names, metrics, router: routes::router(Arc::new(app)) });
+        let front = Arc::new(Front { keyring, names, metrics, router: routes::router(Arc::new(app)), gate });
         let (stop, stopped) = watch::channel(false);
         let running = tokio::spawn(server::run(listener, front, options.max_connections, stopped));
         Ok(Gateway { address, feeds, stop, running })

@@ -26,11 +26,11 @@ use std::time::Duration;
 use swb_journal::message_bus::{
     AppendError, AppendErrorKind, Appended, BusOptions, BusPath, Draft, MessageBus,
 };
+use swb_proto::Actor;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::spawn_blocking;
 
 use crate::announce::Announce;
-use crate::auth::Principal;
 use crate::failure::{ErrorCode, Failure};
 use crate::messages::Scope;
 use crate::metrics::{Counted, Metrics};
@@ -74,7 +74,7 @@ struct Line {
 struct Post {
     draft: Draft,
     bytes: usize,
-    principal: Principal,
+    actor: Actor,
     answer: oneshot::Sender<Answer>,
     waiting: Counted<Gauge>,
 }
@@ -97,7 +97,7 @@ impl Lane {
     pub(crate) async fn append(
         self: &Arc<Self>,
         draft: Draft,
-        principal: Principal,
+        actor: Actor,
         in_place: &Semaphore,
     ) -> Result<Appended, Failure> {
         if draft.idempotency_key.is_none()
@@ -110,16 +110,16 @@ impl Lane {
                 done => {
                     let appended = done?;
                     self.announce.written();
-                    self.announce.posted(&self.scope, &draft, &principal, &appended);
+                    self.announce.posted(&self.scope, &draft, &actor, &appended);
                     return Ok(appended);
                 }
             }
             // In front of those who came meanwhile.
-            let answer = self.line_up(draft, principal, VecDeque::push_front)?;
+            let answer = self.line_up(draft, actor, VecDeque::push_front)?;
             drop(turn);
             return answered(answer).await;
         }
-        let answer = self.line_up(draft, principal, VecDeque::push_back)?;
+        let answer = self.line_up(draft, actor, VecDeque::push_back)?;
         drop(Turn::take(self));
         answered(answer).await
     }
@@ -127,7 +127,7 @@ impl Lane {
     fn line_up(
         &self,
         draft: Draft,
-        principal: Principal,
+        actor: Actor,
         push: fn(&mut VecDeque<Post>, Post),
     ) -> Result<oneshot::Receiver<Answer>, Failure> {
         let (answer, receiver) = oneshot::channel();
@@ -137,7 +137,7 @@ impl Lane {
             return Err(Failure::new(ErrorCode::TooManyRequests, why));
         }
         let waiting = Counted::new(&self.announce.metrics, (|metrics| &metrics.waiting) as Gauge);
-        let post = Post { bytes: weight(&draft), draft, principal, answer, waiting };
+        let post = Post { bytes: weight(&draft), draft, actor, answer, waiting };
         line.bytes += post.bytes;
         push(&mut line.posts, post);
         Ok(receiver)
@@ -145,11 +145,11 @@ impl Lane {
 
     fn write(&self, posts: Vec<Post>) {
         let (mut drafts, mut posters) = (Vec::with_capacity(posts.len()), Vec::with_capacity(posts.len()));
-        for Post { draft, principal, answer, waiting, .. } in
+        for Post { draft, actor, answer, waiting, .. } in
             posts.into_iter().filter(|post| !post.answer.is_closed())
         {
             drafts.push(draft);
-            posters.push((principal, answer, waiting));
+            posters.push((actor, answer, waiting));
         }
         let bus = match self.bus() {
             Ok(bus) => bus,
@@ -165,9 +165,9 @@ impl Lane {
         if answers.iter().any(Result::is_ok) && bus.path().is_in_usual_place() {
             self.prove(&bus);
         }
-        for ((draft, (principal, answer, _waiting)), appended) in drafts.iter().zip(posters).zip(answers) {
+        for ((draft, (actor, answer, _waiting)), appended) in drafts.iter().zip(posters).zip(answers) {
             if let Ok(appended) = &appended {
-                self.announce.posted(&self.scope, draft, &principal, appended);
+                self.announce.posted(&self.scope, draft, &actor, appended);
             }
             // Who has gone does not need it.
             let _ = answer.send(appended.map_err(Failure::from));

@@ -35,5 +35,6 @@ pub mod openapi;
 mod routes;
 mod server;
 mod stream;
+mod visit;
 
 pub use gateway::{Gateway, GatewayError, GatewayOptions};

@@ -64,6 +64,11 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .with_state(app)
 }
 
+/// Whether a path is that of commands, which pass the gate.
+pub(crate) fn is_command(path: &str) -> bool {
+    path.ends_with("/messages") || path.ends_with("/messages/stream")
+}
+
 /// The path is right, the method is not.
 pub(crate) fn method_not_allowed() -> Failure {
     Failure::new(ErrorCode::MethodNotAllowed, "method not allowed")

@@ -10,6 +10,7 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use swb_bus::gate::Visitor;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
@@ -50,13 +51,13 @@ pub(crate) async fn run(
             accepted = accept(&listener, &room) => accepted,
             _ = stop.wait_for(|stop| *stop) => break,
         };
-        let Some((stream, _peer, seat)) = accepted else {
+        let Some((stream, peer, seat)) = accepted else {
             tokio::time::sleep(ACCEPT_PAUSE).await;
             continue;
         };
         let (front, stop) = (Arc::clone(&front), stop.clone());
         connections.spawn(async move {
-            connection(stream, front, stop).await;
+            connection(stream, peer, front, stop).await;
             drop(seat);
         });
         while connections.try_join_next().is_some() {}
@@ -79,13 +80,24 @@ async fn accept(
     }
 }
 
-async fn connection(stream: TcpStream, front: Arc<Front>, mut stop: watch::Receiver<bool>) {
+async fn connection(stream: TcpStream, peer: SocketAddr, front: Arc<Front>, mut stop: watch::Receiver<bool>) {
     let _counted = Counted::new(&front.metrics, |metrics: &Metrics| &metrics.connections);
     // Answers are small and somebody waits for each.
     let _ = stream.set_nodelay(true);
+    // Nobody is served before it is known who it is.
+    let guest = match (&front.gate, stream.local_addr()) {
+        (None, _) => None,
+        (Some(_), Err(_)) => return,
+        (Some(gate), Ok(here)) => {
+            let gate = Arc::clone(gate);
+            let meet = move || gate.meet(&Visitor::Network { from: peer, to: here });
+            let Ok(guest) = tokio::task::spawn_blocking(meet).await else { return };
+            Some(guest)
+        }
+    };
     let service = service_fn(|request| {
-        let front = Arc::clone(&front);
-        async move { front.serve(request).await }
+        let (front, guest) = (Arc::clone(&front), guest.clone());
+        async move { front.serve(guest, request).await }
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -51,7 +51,8 @@ impl Ours {
         };
         let runtime = runtime();
         let topics = Topics::in_memory(Retention::default());
-        let gateway = runtime.block_on(Gateway::start(&options, Arc::clone(&topics))).expect("a gateway");
+        let gateway =
+            runtime.block_on(Gateway::start(&options, Arc::clone(&topics), None)).expect("a gateway");
         let keyring = Keyring::open(&options.tokens).expect("a keyring");
         let path = BusPath::in_root(&options.root, "p", None).expect("a path");
         Ours {

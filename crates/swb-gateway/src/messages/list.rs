@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -14,23 +15,29 @@ use super::scope::{ProjectPath, Scope};
 use crate::failure::Failure;
 use crate::json;
 use crate::routes::App;
+use crate::visit::Visit;
 
 /// The most that a limit can be.
 const MOST_MESSAGES: usize = 5000;
 
 /// `GET /api/v1/messages`.
-pub(crate) async fn list_v1(State(app): State<Arc<App>>, query: Query) -> Result<Response, Failure> {
+pub(crate) async fn list_v1(
+    State(app): State<Arc<App>>,
+    Extension(visit): Extension<Visit>,
+    query: Query,
+) -> Result<Response, Failure> {
     let scope = Scope::from_query(&query)?;
-    list(app, scope, &query).await
+    visit.pass("message/read", &scope, None, list(app, scope.clone(), &query)).await
 }
 
 /// `GET /api/projects/{project}[/tasks/{task}]/messages`.
 pub(crate) async fn list_path(
     State(app): State<Arc<App>>,
+    Extension(visit): Extension<Visit>,
     ProjectPath(scope): ProjectPath,
     query: Query,
 ) -> Result<Response, Failure> {
-    list(app, scope, &query).await
+    visit.pass("message/read", &scope, None, list(app, scope.clone(), &query)).await
 }
 
 async fn list(app: Arc<App>, scope: Scope, query: &Query) -> Result<Response, Failure> {

@@ -14,10 +14,10 @@ use swb_proto::message::Moment;
 
 use super::draft;
 use super::scope::{ProjectPath, Scope};
-use crate::auth::Principal;
 use crate::failure::Failure;
 use crate::json;
 use crate::routes::App;
+use crate::visit::Visit;
 
 /// What a poster is told.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -31,29 +31,29 @@ pub(crate) struct Posted<'a> {
 /// `POST /api/v1/messages`.
 pub(crate) async fn post_v1(
     State(app): State<Arc<App>>,
-    Extension(principal): Extension<Principal>,
+    Extension(visit): Extension<Visit>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Failure> {
     let (scope, draft) = draft::for_v1(&draft::read_body(body).await?)?;
-    post(&app, principal, &headers, &scope, draft).await
+    post(&app, &visit, &headers, &scope, draft).await
 }
 
 /// `POST /api/projects/{project}[/tasks/{task}]/messages`.
 pub(crate) async fn post_path(
     State(app): State<Arc<App>>,
-    Extension(principal): Extension<Principal>,
+    Extension(visit): Extension<Visit>,
     ProjectPath(scope): ProjectPath,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Failure> {
     let draft = draft::for_path(&draft::read_body(body).await?, &scope)?;
-    post(&app, principal, &headers, &scope, draft).await
+    post(&app, &visit, &headers, &scope, draft).await
 }
 
 async fn post(
     app: &App,
-    principal: Principal,
+    visit: &Visit,
     headers: &HeaderMap,
     scope: &Scope,
     mut draft: Draft,
@@ -63,7 +63,9 @@ async fn post(
         let key = IdempotencyKey::new(key).map_err(|error| Failure::bad_request(error.to_string()))?;
         draft.idempotency_key = Some(key);
     }
-    let appended = app.buses.append(scope, draft, principal).await?;
+    let kind = draft.kind.clone();
+    let post = app.buses.append(scope, draft, visit.actor().clone());
+    let appended = visit.pass("message/post", scope, Some(&kind), post).await?;
     let body =
         json::line(&Posted { msg_id: appended.id.as_str(), timestamp: moment(appended.timestamp.as_ref()) });
     Ok((StatusCode::CREATED, [(header::CONTENT_TYPE, json::CONTENT_TYPE)], body).into_response())

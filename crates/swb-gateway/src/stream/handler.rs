@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -18,25 +19,28 @@ use crate::failure::{ErrorCode, Failure};
 use crate::messages::{ProjectPath, Query, Scope};
 use crate::metrics::{Counted, Metrics};
 use crate::routes::App;
+use crate::visit::Visit;
 
 /// `GET /api/v1/messages/stream`.
 pub(crate) async fn stream_v1(
     State(app): State<Arc<App>>,
+    Extension(visit): Extension<Visit>,
     query: Query,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     let scope = Scope::from_query(&query)?;
-    respond(app, scope, &query, &headers).await
+    visit.pass("message/read", &scope, None, respond(app, scope.clone(), &query, &headers)).await
 }
 
 /// `GET /api/projects/{project}[/tasks/{task}]/messages/stream`.
 pub(crate) async fn stream_path(
     State(app): State<Arc<App>>,
+    Extension(visit): Extension<Visit>,
     ProjectPath(scope): ProjectPath,
     query: Query,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
-    respond(app, scope, &query, &headers).await
+    visit.pass("message/read", &scope, None, respond(app, scope.clone(), &query, &headers)).await
 }
 
 async fn respond(

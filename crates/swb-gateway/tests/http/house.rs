@@ -50,7 +50,7 @@ impl House {
     pub(crate) fn start(&mut self) {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.expect("threads");
-        let gateway = runtime.block_on(Gateway::start(&self.options, Arc::clone(&self.topics)));
+        let gateway = runtime.block_on(Gateway::start(&self.options, Arc::clone(&self.topics), None));
         let gateway = gateway.expect("the gateway starts");
         // The same port after a restart, as a daemon has it.
         self.options.port = gateway.address().port();
