@@ -12,12 +12,19 @@ fn world() -> World {
 
 /// The first line of the answer to a request, on a connection that stays open.
 fn ask(world: &World, path: &str, token: &str) -> (String, BufReader<TcpStream>) {
+    send(world, "GET", path, token, "")
+}
+
+fn send(world: &World, method: &str, path: &str, token: &str, body: &str) -> (String, BufReader<TcpStream>) {
     let url = world.status("http");
     let address =
         url.as_str().and_then(|url| url.strip_prefix("http://")).expect("the status names the address");
     let mut stream = TcpStream::connect(address).expect("the server listens");
     stream.set_read_timeout(Some(testkit::PATIENCE)).expect("a timeout");
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\r\n");
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
     stream.write_all(request.as_bytes()).expect("the server reads");
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
@@ -73,6 +80,48 @@ fn an_open_stream_does_not_hold_the_daemon_up() {
     let mut rest = String::new();
     while stream.read_line(&mut rest).expect("an end, not a broken connection") > 0 {}
     assert!(rest.ends_with("0\r\n\r\n"), "the last chunk was sent: {rest:?}");
+}
+
+/// The body of the next message of a stream.
+fn next_message(stream: &mut impl BufRead) -> String {
+    loop {
+        let mut line = String::new();
+        assert!(stream.read_line(&mut line).expect("the stream goes on") > 0, "the stream ended");
+        if let Some(data) = line.strip_prefix("data: ") {
+            let message: serde_json::Value = serde_json::from_str(data).expect("JSON");
+            return message["body"].as_str().expect("a body").to_owned();
+        }
+    }
+}
+
+#[test]
+fn the_command_line_and_http_share_their_buses_and_a_signal_ends_streams_and_daemon_well() {
+    let world = world();
+    let mut foreground = world.spawn(["up", "--foreground", "--json"]);
+    let mut said = BufReader::new(foreground.stdout.take().unwrap()).lines();
+    said.next().expect("it says that it is ready").unwrap();
+    let token = world.swb(["token"]).ok().stdout.trim().to_owned();
+    let stream_path = "/api/v1/messages/stream?project_id=p&task_id=t";
+    let (line, mut stream) = ask(&world, stream_path, &token);
+    assert!(line.contains("200"), "{line}");
+    let place = ["--project", "p", "--task", "t"];
+    let posted = world.swb([&["bus", "post", "--body", "from the command line"], &place[..]].concat()).ok();
+    assert_eq!(next_message(&mut stream), "from the command line");
+    let body = r#"{"project_id":"p","task_id":"t","body":"over HTTP"}"#;
+    let (line, _) = send(&world, "POST", "/api/v1/messages", &token, body);
+    assert!(line.contains("201"), "{line}");
+    assert_eq!(next_message(&mut stream), "over HTTP");
+    let read = world.swb([&["bus", "read", "--json"], &place[..]].concat()).ok().json_lines();
+    let (types, first): (Vec<_>, _) =
+        (read.iter().map(|message| &message["type"]).collect(), &read[0]["msg_id"]);
+    assert_eq!(types, ["INFO", "USER"], "each door has its own default");
+    assert_eq!(posted.stdout, format!("msg_id: {}\n", first.as_str().unwrap()));
+    let pid = rustix::process::Pid::from_raw(i32::try_from(foreground.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let mut rest = String::new();
+    while stream.read_line(&mut rest).expect("an end, not a broken connection") > 0 {}
+    assert!(rest.ends_with("0\r\n\r\n"), "the last chunk was sent: {rest:?}");
+    assert_eq!(foreground.wait().unwrap().code(), Some(0));
 }
 
 #[test]
