@@ -202,9 +202,9 @@ fn group_commit_rows(dir: &Path) {
     let path = dir.join("commit.md");
     let (mut batched, mut threaded, mut bare) = (Vec::new(), Vec::new(), Vec::new());
     let record = vec![b'x'; 1024];
-    // Many short rounds in turn: what else happens on the disk then happens to all three alike.
-    let rounds = 25;
-    for _ in 0..4 * ROUNDS {
+    // Many rounds in turn: what else happens on the disk then happens to all three alike.
+    let rounds = 100;
+    for _ in 0..2 * ROUNDS {
         let mut file = OpenOptions::new().append(true).create(true).open(&path).unwrap();
         let start = Instant::now();
         for _ in 0..rounds {

@@ -9,7 +9,7 @@
 //! Those whom a commit has served usually come back at once with more, and a commit costs a hundred times what a message
 //! does, so it pays to wait for them: the *last* of them to come leads the group. It is awake already, so a round costs
 //! everybody one sleep and one wake-up, and nobody else is woken in between. If some do not come, the one who watches leads
-//! after a fraction of a commit's time. A wait in vain is remembered, and the next few groups wait for nobody. A lone
+//! after the time of one commit without anybody coming. A wait in vain is remembered, and the next few groups wait for nobody. A lone
 //! writer is itself whom it expects, so it never waits.
 //!
 //! Invariants: a group is led exactly once; while it is open and no commit is under way, somebody watches it or is about
@@ -92,9 +92,10 @@ impl<W, A> GroupCommit<W, A> {
             // While a commit is under way nobody watches: its leader asks somebody when it is done.
             let watches = !meeting.busy && place == 0;
             drop(meeting);
-            if (watches || served.sleep())
-                && let Some(meeting) = self.watch(&served)
-            {
+            if !watches && let Some(answer) = served.sleep(place) {
+                return answer;
+            }
+            if let Some(meeting) = self.watch(&served) {
                 self.lead(meeting, commit);
             }
         }
@@ -156,7 +157,7 @@ impl<W, A> Drop for Duty<'_, W, A> {
         meeting.busy = false;
         meeting.hurried = meeting.hurried.saturating_sub(1);
         meeting.awaited = if meeting.hurried > 0 { 0 } else { self.count };
-        meeting.patience = self.took / 2;
+        meeting.patience = self.took;
         let next = meeting.open.as_ref().map(|group| Arc::clone(&group.served));
         drop(meeting);
         if let Some(next) = next {
@@ -176,14 +177,17 @@ impl<A> Served<A> {
         self.changed.notify_one();
     }
 
-    /// Until there are answers, or somebody must watch: then true.
-    fn sleep(&self) -> bool {
+    /// Until there are answers: then one's own. `None` if somebody must watch, and it is this one.
+    fn sleep(&self, place: usize) -> Option<Option<A>> {
         let quiet = |outcome: &mut Outcome<A>| matches!(outcome, Outcome::Open { unwatched: false });
         let mut outcome =
             self.changed.wait_while(lock(&self.outcome), quiet).unwrap_or_else(PoisonError::into_inner);
         match &mut *outcome {
-            Outcome::Open { unwatched } => std::mem::take(unwatched),
-            Outcome::Answers(_) => false,
+            Outcome::Answers(answers) => Some(answers.get_mut(place).and_then(Option::take)),
+            Outcome::Open { unwatched } => {
+                *unwatched = false;
+                None
+            }
         }
     }
 
