@@ -40,41 +40,70 @@ const OPEN_NAMES: &[&str] = &[
     "passwordpolicy",
 ];
 
+/// The rule that hides a value because of its name.
+pub(super) const BY_NAME: &str = "secret-name";
+
 /// Redacts a value in place: what stands behind a secret name is hidden whole, everything else is looked through.
+/// Gives the rules that found something, each once.
 ///
 /// Numbers behind names with `token` are counts and stay; so does the shape of what is hidden.
-pub fn redact_json(value: &mut Value) {
-    walk(value, None, 0);
+pub fn redact_json(value: &mut Value) -> Vec<&'static str> {
+    let mut found = Found::default();
+    walk(value, None, 0, &mut found);
+    found.0
 }
 
-fn walk(value: &mut Value, hidden_by: Option<Secrecy>, depth: usize) {
+/// The rules that found something.
+#[derive(Default)]
+struct Found(Vec<&'static str>);
+
+impl Found {
+    fn note(&mut self, rule: &'static str) {
+        if let Err(at) = self.0.binary_search(&rule) {
+            self.0.insert(at, rule);
+        }
+    }
+
+    /// The text without its secrets, if there were any.
+    fn look_through(&mut self, text: &str) -> Option<String> {
+        let redacted = redact(text);
+        redacted.matches.iter().for_each(|secret| self.note(secret.rule));
+        (!redacted.matches.is_empty()).then_some(redacted.text)
+    }
+}
+
+fn walk(value: &mut Value, hidden_by: Option<Secrecy>, depth: usize, found: &mut Found) {
     if depth > MAX_DEPTH {
+        found.note(BY_NAME);
         *value = Value::String(HIDDEN.to_owned());
         return;
     }
     match value {
         Value::Object(members) => {
             for (name, mut member) in std::mem::take(members) {
-                walk(&mut member, hidden_by.or_else(|| secrecy(&name)), depth + 1);
-                let name = match redact(&name).matches.is_empty() {
-                    true => name,
-                    false => redact(&name).text,
-                };
-                members.insert(name, member);
+                walk(&mut member, hidden_by.or_else(|| secrecy(&name)), depth + 1, found);
+                members.insert(found.look_through(&name).unwrap_or(name), member);
             }
         }
-        Value::Array(members) => members.iter_mut().for_each(|member| walk(member, hidden_by, depth + 1)),
+        Value::Array(members) => {
+            members.iter_mut().for_each(|member| walk(member, hidden_by, depth + 1, found));
+        }
         Value::String(text) => match hidden_by {
-            Some(_) if text.is_empty() => {}
-            Some(_) => HIDDEN.clone_into(text),
+            Some(_) if text.is_empty() || text == HIDDEN => {}
+            Some(_) => {
+                found.note(BY_NAME);
+                HIDDEN.clone_into(text);
+            }
             None => {
-                let redacted = redact(text);
-                if !redacted.matches.is_empty() {
-                    *text = redacted.text;
+                if let Some(redacted) = found.look_through(text) {
+                    *text = redacted;
                 }
             }
         },
-        Value::Number(_) if hidden_by == Some(Secrecy::All) => *value = Value::String(HIDDEN.to_owned()),
+        Value::Number(_) if hidden_by == Some(Secrecy::All) => {
+            found.note(BY_NAME);
+            *value = Value::String(HIDDEN.to_owned());
+        }
         Value::Number(_) | Value::Bool(_) | Value::Null => {}
     }
 }
@@ -106,7 +135,8 @@ mod tests {
             "user": "ann", "Api-Key": "x", "nested": [{"access_token": "y", "ok": true}, {"db": {"PASSWORD": 1234}}],
             "secrets": ["a", {"b": "c"}], "clientSecret": "z",
         });
-        redact_json(&mut value);
+        assert_eq!(redact_json(&mut value), [BY_NAME]);
+        assert!(redact_json(&mut value).is_empty(), "what is hidden already is not found again");
         assert_eq!(
             value,
             json!({
@@ -120,7 +150,7 @@ mod tests {
     fn counts_of_tokens_stay() {
         let usage = json!({"usage": {"input_tokens": 12, "total_tokens": {"cached": 3}, "token_type": "bearer", "max_tokens": null}});
         let mut value = usage.clone();
-        redact_json(&mut value);
+        assert!(redact_json(&mut value).is_empty());
         assert_eq!(value, usage);
     }
 
@@ -128,7 +158,7 @@ mod tests {
     fn secrets_in_other_text_and_in_names_are_found() {
         let key = format!("ghp_{}", "a1B2".repeat(9));
         let mut value = json!({"log": format!("pushed with {key}"), (key.clone()): 1});
-        redact_json(&mut value);
+        assert_eq!(redact_json(&mut value), ["github-token"]);
         assert!(!value.to_string().contains(&key));
         assert_eq!(value["log"], "pushed with [REDACTED:FORGE_TOKEN]");
     }

@@ -23,6 +23,7 @@ mod anchors;
 mod assignment;
 mod category;
 mod json;
+mod paths;
 mod pem;
 mod rules;
 mod run;
@@ -34,7 +35,13 @@ mod view;
 
 pub use category::{Category, Match};
 pub use json::redact_json;
+pub use paths::without_paths;
 pub use stream::RedactedStream;
+
+/// The names of all rules.
+pub fn rule_ids() -> impl Iterator<Item = &'static str> {
+    rules::RULES.iter().map(|rule| rule.id).chain([json::BY_NAME])
+}
 
 /// A text without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
