@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueHint};
 
+use crate::commands::audit::AuditCommand;
 use crate::commands::bus::BusCommand;
 use crate::commands::projects::ProjectsArgs;
 use crate::commands::rpc::RpcArgs;
@@ -76,6 +77,9 @@ pub(crate) enum Command {
     /// List projects, clone one, or take a folder in.
     #[command(after_help = PROJECTS_HELP)]
     Projects(ProjectsArgs),
+    /// Read, search, verify and export the record of what happened; works without the daemon.
+    #[command(subcommand, arg_required_else_help = true)]
+    Audit(AuditCommand),
     /// Print the tools of that agent; with --json, their schemas.
     #[command(name = "tools_list")]
     ToolsList,

@@ -90,6 +90,7 @@ fn run(swb: Swb, io: &Io) -> Result<u8, Failure> {
     match swb.command {
         Command::Bus(command) => return commands::bus::run(*command, set, io),
         Command::Sessions(args) => return commands::sessions::run(&args, io),
+        Command::Audit(command) => return commands::audit::run(command, io),
         _ => {}
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -116,6 +117,7 @@ fn run(swb: Swb, io: &Io) -> Result<u8, Failure> {
             | Command::Schema(_)
             | Command::Rpc(_)
             | Command::Sessions(_)
+            | Command::Audit(_)
             | Command::ToolsList => unreachable!("handled before the runtime started"),
         }
     })

@@ -141,6 +141,16 @@ impl Paths {
         self.state.join("arguments.key")
     }
 
+    /// The record of what happened.
+    pub fn audit(&self) -> PathBuf {
+        self.state.join("audit")
+    }
+
+    /// The index of the record.
+    pub fn ledger(&self) -> PathBuf {
+        self.state.join("ledger.db")
+    }
+
     /// The tokens of those who knock over HTTP.
     pub fn tokens(&self) -> PathBuf {
         self.state.join("tokens")

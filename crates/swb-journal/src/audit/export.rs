@@ -156,7 +156,9 @@ fn find(
 ) -> Result<Found, ExportError> {
     let mut found = Found::default();
     let mut purge = None;
-    let needle = memchr::memmem::Finder::new(session_id);
+    // As it stands in a line; most lines need no closer look.
+    let quoted = serde_json::to_string(session_id).expect("text serialises into memory");
+    let needle = memchr::memmem::Finder::new(&quoted);
     let mut records = reader.records_after(0)?;
     while let Some(line) = records.next_line()? {
         if line.raw.place.number > last {

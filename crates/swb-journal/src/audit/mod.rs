@@ -16,7 +16,7 @@
 //! - `entry`, `record`, `moment`, `hash`, `key`: the words.
 //! - `line`, `header`: the layout, without I/O. `segment`, `lines`, `seek`: files, streaming, halving.
 //! - `append`, `queue`, `ticket`, `writer`, `log`, `open`, `recover`: the writer's side.
-//! - `read`, `records`, `points`, `verify`, `export`, `bundle`: the reader's side. `hold`, `purge`, `retention`: what is kept and for how long.
+//! - `read`, `records`, `follow`, `points`, `verify`, `export`, `bundle`: the reader's side. `hold`, `purge`, `retention`: what is kept and for how long.
 //!
 //! Invariants. Numbers rise by one, whatever the clock does. An append that was acknowledged is in the file. A failed
 //! write stops the log; it never goes on with a record missing. Opening cuts a torn tail, never a middle. Any changed,
@@ -32,6 +32,7 @@ mod append;
 mod bundle;
 mod entry;
 mod export;
+mod follow;
 mod hash;
 mod header;
 mod hold;
@@ -60,6 +61,7 @@ pub use append::{AppendError, WriteFailure};
 pub use bundle::{BundleFault, check_bundle};
 pub use entry::{Entry, Kind, RecordedActor, RecordedDecision, Status};
 pub use export::{ExportError, Manifest, Redaction, export};
+pub use follow::{AuditFollower, FollowEnd};
 pub use hash::{ChainHash, InvalidHash};
 pub use header::Damage;
 pub use hold::{Hold, HoldScope};

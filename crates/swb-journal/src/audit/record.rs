@@ -1,13 +1,16 @@
 //! A record as it is read back.
 
+use serde::Serialize;
+
 use super::entry::Entry;
 use super::hash::ChainHash;
 use super::line::RawRecord;
 
 /// A record: an entry with its place in the chain.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Record {
     /// Its number. Numbers rise by one.
+    #[serde(rename = "n")]
     pub number: u64,
     /// The hash of the record before, or of the segment's header.
     pub prev: ChainHash,
@@ -16,6 +19,7 @@ pub struct Record {
     /// The highest place of an event up to here.
     pub seq: u64,
     /// What was recorded.
+    #[serde(flatten)]
     pub entry: Entry,
 }
 

@@ -18,7 +18,7 @@ use super::MessageBus;
 use super::place::{BusPath, FileIdentity};
 use super::read::{ReadError, ReadErrorKind};
 use super::tail::{FollowEvent, FollowFrom, Polled, Tail};
-use super::watch::{self, Signal, Subscription};
+use crate::watch::{self, Signal, Subscription};
 
 const BATCH: usize = 1024;
 

@@ -10,7 +10,7 @@
 //!   MESSAGE-BUS.md   MESSAGE-BUS.md.<stamp>.archived …      .MESSAGE-BUS.md.swb/{*.idx, readers/, torn}
 //!         │                    │                                       │
 //!         └── segment (scan) ──┴─► read (all, since, last) ◄── index ──┘
-//!                     └──────────► tail ─► follow ◄── watch (file-change notification)
+//!                     └──────────► tail ─► follow ◄── crate::watch (file-change notification)
 //! ```
 //!
 //! - `record`, `timestamp`, `message_id`, `idempotency`: the words; `wire`: how they look outside.
@@ -18,7 +18,7 @@
 //! - `layout`, `place`, `lock`, `segment`: files: where they are, opening without following links, locking, streaming,
 //!   archives in order.
 //! - `append`, `posting`, `commit`, `writer`, `repair`, `rotate`: the writer's side.
-//! - `read`, `view`, `lookup`, `index`, `tail`, `follow`, `watch`, `cursor`, `discover`: the reader's side.
+//! - `read`, `view`, `lookup`, `index`, `tail`, `follow`, `cursor`, `discover`: the reader's side.
 //!
 //! Invariants. An acknowledged message is found exactly once, in file order, by every reader and follower, across
 //! rotations and kills. Whatever bytes a body holds, it reads back exactly and is one message. The same message reads
@@ -58,7 +58,6 @@ mod segment;
 mod tail;
 mod timestamp;
 mod view;
-mod watch;
 mod wire;
 mod writer;
 

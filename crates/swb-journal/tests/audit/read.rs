@@ -106,3 +106,28 @@ proptest! {
         prop_assert_eq!(seen, expected);
     }
 }
+
+#[test]
+fn a_follower_sees_what_is_written_and_can_be_ended() {
+    let world = World::new();
+    let mut follower = world.reader().follow(0).unwrap();
+    let ending = follower.ending();
+    std::thread::scope(|scope| {
+        let seen = scope.spawn(move || {
+            let mut seen = Vec::new();
+            while let Some(record) = follower.next_record().unwrap() {
+                seen.push(record.number);
+                if record.number == 40 {
+                    ending.end();
+                }
+            }
+            seen
+        });
+        // The folder is made only now, and several segments follow each other.
+        let log = world.open_with(small(2000)).0;
+        for n in 1..=40 {
+            log.append_now(&event(n)).unwrap();
+        }
+        assert_eq!(seen.join().unwrap(), (1..=40).collect::<Vec<_>>());
+    });
+}

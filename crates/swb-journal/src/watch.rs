@@ -19,7 +19,7 @@ type Waker = Box<dyn Fn() + Send + Sync>;
 
 /// Tells one follower that something changed, or that it should stop.
 #[derive(Default)]
-pub(super) struct Signal {
+pub(crate) struct Signal {
     state: Mutex<SignalState>,
     raised: Condvar,
     waker: Mutex<Option<Waker>>,
@@ -38,31 +38,31 @@ impl std::fmt::Debug for Signal {
 }
 
 impl Signal {
-    pub(super) fn raise(&self) {
+    pub(crate) fn raise(&self) {
         lock(&self.state).changed = true;
         self.wake();
     }
 
-    pub(super) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         lock(&self.state).stopped = true;
         self.wake();
     }
 
-    pub(super) fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         lock(&self.state).stopped
     }
 
-    pub(super) fn set_waker(&self, waker: Waker) {
+    pub(crate) fn set_waker(&self, waker: Waker) {
         *lock(&self.waker) = Some(waker);
     }
 
     /// Forgets changes so far: whoever looks now sees them.
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         lock(&self.state).changed = false;
     }
 
     /// Returns at a change, a stop, or after the timeout.
-    pub(super) fn wait(&self, timeout: Option<Duration>) {
+    pub(crate) fn wait(&self, timeout: Option<Duration>) {
         let state = lock(&self.state);
         let quiet = |state: &mut SignalState| !state.changed && !state.stopped;
         // Either way the caller looks again; a poisoned lock changes nothing about that.
@@ -82,13 +82,13 @@ impl Signal {
 
 /// A follower's interest in a folder; ends when dropped.
 #[derive(Debug)]
-pub(super) struct Subscription {
+pub(crate) struct Subscription {
     folder: PathBuf,
     signal: Arc<Signal>,
 }
 
 /// Asks to be told about files in a folder whose names begin like this.
-pub(super) fn subscribe(folder: &Path, prefix: &str, signal: &Arc<Signal>) -> notify::Result<Subscription> {
+pub(crate) fn subscribe(folder: &Path, prefix: &str, signal: &Arc<Signal>) -> notify::Result<Subscription> {
     let hub = hub();
     // Entered first: an event between the two steps is then not missed.
     let interest = Interest { prefix: prefix.to_owned(), signal: Arc::clone(signal) };
