@@ -1,6 +1,6 @@
 //! The daemon: from taking the lock to removing the socket.
 //!
-//! Start: private folders → lock → records → numbers → bus → what a crash left open → HTTP → socket → description → `bus.ready`. Stop, in the opposite order:
+//! Start: private folders → lock → record → records → numbers → bus → what a crash left open → HTTP → socket → description → `bus.ready`. Stop, in the opposite order:
 //! `bus.stopping` → requests in flight finish, streams end → connections are written empty → description and socket go →
 //! lock. HTTP is the one part that may be missing: what kept it from starting is told in the status.
 //! A start that fails half way undoes what it did.
@@ -15,6 +15,7 @@ use serde_json::json;
 use swb_bus::topics::{Retention, Topics};
 use swb_bus::transport::{ControlServer, ServerLimits};
 use swb_bus::{Bus, BusHandle};
+use swb_journal::audit::AuditOptions;
 use swb_journal::sequence::SequenceError;
 use swb_proto::{Actor, Meta, Timestamp};
 use tokio::sync::watch;
@@ -26,6 +27,7 @@ use crate::http::Http;
 use crate::lock::{DaemonLock, LockError, is_served};
 use crate::paths::Paths;
 use crate::private_dir::{self, PrivateDirError};
+use crate::record::Recorder;
 use crate::records::Records;
 use crate::recovery;
 use crate::subsystems::{Agents, Control, Events, Identity, Llm, Projects, Rpc, Sessions, Workspaces};
@@ -44,6 +46,7 @@ pub struct Daemon {
     drain: Duration,
     stop_asked: watch::Receiver<Option<String>>,
     watch_pid: Arc<AtomicU32>,
+    recorder: Arc<Recorder>,
     _lock: DaemonLock,
 }
 
@@ -79,6 +82,14 @@ pub enum StartErrorKind {
     /// The numbers of events cannot be kept.
     #[error(transparent)]
     Sequence(#[from] SequenceError),
+    /// What happens cannot be recorded.
+    #[error("the record in {} cannot be used: {source}; `swb audit verify` shows what is wrong with it", folder.display())]
+    Record {
+        /// Where it lies.
+        folder: PathBuf,
+        /// What happened.
+        source: swb_journal::audit::OpenError,
+    },
 }
 
 impl<E: Into<StartErrorKind>> From<E> for StartError {
@@ -107,6 +118,8 @@ impl Daemon {
         }
         remove(&socket).map_err(|source| StartErrorKind::Io { path: socket.clone(), source })?;
 
+        let recorder = Recorder::open(&paths.audit(), AuditOptions::default())
+            .map_err(|source| StartErrorKind::Record { folder: paths.audit(), source })?;
         let records = Records::open(&paths.state)
             .map(Arc::new)
             .map_err(|(path, source)| StartErrorKind::Io { path, source })?;
@@ -167,8 +180,18 @@ impl Daemon {
             return Err(StartErrorKind::Io { path: paths.description(), source }.into());
         }
         let drain = Duration::from_millis(config.daemon.drain_ms);
-        let daemon =
-            Daemon { bus, server, http, paths, description, drain, stop_asked, watch_pid, _lock: lock };
+        let daemon = Daemon {
+            bus,
+            server,
+            http,
+            paths,
+            description,
+            drain,
+            stop_asked,
+            watch_pid,
+            recorder,
+            _lock: lock,
+        };
         daemon.announce(
             "bus.ready",
             &json!({ "pid": daemon.description.pid, "version": daemon.description.version }),
@@ -185,6 +208,11 @@ impl Daemon {
     /// The bus, for what a handle does not show.
     pub fn bus(&self) -> &Arc<Bus> {
         &self.bus
+    }
+
+    /// The record of what happens.
+    pub fn recorder(&self) -> &Arc<Recorder> {
+        &self.recorder
     }
 
     /// What it says of itself.

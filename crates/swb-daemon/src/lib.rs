@@ -4,7 +4,7 @@
 //! * [`process`] – a daemon as a process of its own: runtime, signals, log.
 //! * [`watch`] – the tiny parent that starts a crashed daemon again, and the line between the two.
 //! * [`paths`], [`config`] – where things lie, and how they are set.
-//! * `subsystems` – one file per prefix; `records` what they keep, `recovery` what becomes of it after a crash.
+//! * `subsystems` – one file per prefix; `records` what they keep, `recovery` what becomes of it after a crash; `record` what happened.
 //!
 //! Invariants: one daemon per runtime folder (an flock decides, not a file's existence); a socket is unlinked only by the
 //! holder of that lock and only when nobody answers on it; after a clean stop neither socket nor description is left.
@@ -19,6 +19,7 @@ mod log;
 pub mod paths;
 mod private_dir;
 pub mod process;
+pub mod record;
 mod records;
 mod recovery;
 mod subsystems;

@@ -204,6 +204,22 @@ impl Entry {
         }
     }
 
+    /// The same of a start that is no longer needed: its ids move on, its arguments stay behind.
+    #[must_use]
+    pub fn into_end(self, at: Moment, of: u64, status: Status) -> Self {
+        Entry {
+            kind: Kind::End,
+            of: Some(of),
+            at,
+            status: Some(status),
+            args_hash: None,
+            args: None,
+            attributes: None,
+            redacted: Vec::new(),
+            ..self
+        }
+    }
+
     /// Something happened. `event_seq` is its place among all events, by which replays begin.
     #[must_use]
     pub fn event(at: Moment, topic: impl Into<String>, event_seq: u64) -> Self {
@@ -244,5 +260,25 @@ impl Entry {
             purge: None,
             recovered: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_the_same_whether_its_start_is_kept_or_not() {
+        let start = Entry {
+            actor: Some(RecordedActor { kind: "user".to_owned(), id: "ada".to_owned() }),
+            session_id: Some("sess_1".to_owned()),
+            command_id: Some("7".to_owned()),
+            args: Some(Value::Bool(true)),
+            attributes: Some(Value::Bool(true)),
+            redacted: vec!["jwt".to_owned()],
+            ..Entry::start(Moment::default(), "a.b")
+        };
+        let at = Moment::from_unix_millis(1);
+        assert_eq!(Entry::end(at, 7, Status::Error, &start), start.into_end(at, 7, Status::Error));
     }
 }

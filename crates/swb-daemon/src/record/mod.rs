@@ -1,0 +1,92 @@
+//! The record: every command from outside, from its start to its one end, in the audit log before it is answered.
+//!
+//! ```text
+//! gate ─ started ─► shown (redacted, bounded) ─► audit log          Written: in the file when the call returns
+//!          │                                         ▲               Synced:  when the future says so
+//!          └─► Started ─ ended ──────────────────────┘
+//! ```
+//!
+//! * `command` – a command under way. * `shown` – what of its arguments is kept. * `refusal` – when nothing can be kept.
+//!
+//! Invariants: a start is in the log before its command is carried out, an end before it is answered; every start has
+//! one end, written as `interrupted` by the next daemon if this one dies in between, or when whoever had the command
+//! lets go of it; when the log takes no more, no command is carried out. No secret, no key press and no absolute path
+//! of an error goes in; argument hashes are keyed and cover the whole of what came.
+//! Proof: tests beside the code.
+
+mod command;
+mod refusal;
+mod shown;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use swb_journal::audit::{
+    AppendError, AuditLog, AuditOptions, AuditReader, Durability, Entry, Head, Moment, OpenError, Status,
+};
+
+pub use command::{Recorded, Start, Started};
+pub use refusal::RecordError;
+
+/// The one writer of the audit log.
+#[derive(Debug)]
+pub struct Recorder {
+    log: AuditLog,
+    durability: Durability,
+}
+
+impl Recorder {
+    /// Opens the log in a folder, or makes one, and ends what the last daemon left without an end.
+    pub fn open(folder: &Path, options: AuditOptions) -> Result<Arc<Self>, OpenError> {
+        let durability = options.durability;
+        let now = Moment::now();
+        let (log, opened) = AuditLog::open(folder, options, now)?;
+        if let Some(cut) = opened.cut {
+            tracing::warn!(segment = cut.segment, bytes = cut.bytes, "a torn end of the audit log was cut");
+        }
+        if let Some(damage) = opened.damage {
+            let (segment, offset) = (damage.segment, damage.offset);
+            tracing::error!(segment, offset, "the audit log is damaged and goes on behind the damage");
+        }
+        let recorder = Recorder { log, durability };
+        recorder.end_what_is_open(&opened.unfinished, now).map_err(OpenError::Append)?;
+        Ok(Arc::new(recorder))
+    }
+
+    /// Commands that the last daemon began and did not end: nobody knows what became of them.
+    fn end_what_is_open(&self, unfinished: &[u64], now: Moment) -> Result<(), AppendError> {
+        let reader = AuditReader::new(self.log.folder());
+        for number in unfinished {
+            // A start that cannot be read still gets its end; only the ids are missing there.
+            let start = match reader.get(*number) {
+                Ok(Some(record)) => record.entry,
+                Ok(None) | Err(_) => Entry::start(now, "unknown"),
+            };
+            let end = Entry {
+                message: Some("the daemon ended while this was under way".to_owned()),
+                ..start.into_end(now, *number, Status::Interrupted)
+            };
+            self.log.append_now(&end)?;
+        }
+        if !unfinished.is_empty() {
+            tracing::warn!(
+                commands = unfinished.len(),
+                "commands were interrupted by the end of the last daemon"
+            );
+        }
+        Ok(())
+    }
+
+    /// The end of the log.
+    pub fn head(&self) -> Head {
+        self.log.head()
+    }
+
+    /// Why nothing can be recorded, if it cannot.
+    pub fn check(&self) -> Result<(), RecordError> {
+        self.log.check().map_err(RecordError)
+    }
+}
+
+#[cfg(test)]
+mod tests;
