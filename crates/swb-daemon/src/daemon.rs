@@ -1,6 +1,6 @@
 //! The daemon: from taking the lock to removing the socket.
 //!
-//! Start: private folders → lock → record → records → numbers → bus → what a crash left open → HTTP → socket → description → `bus.ready`. Stop, in the opposite order:
+//! Start: private folders → lock → record → records → rules → numbers → bus → what a crash left open → HTTP → socket → description → `bus.ready`. Stop, in the opposite order:
 //! `bus.stopping` → requests in flight finish, streams end → connections are written empty → description and socket go →
 //! lock. HTTP is the one part that may be missing: what kept it from starting is told in the status.
 //! A start that fails half way undoes what it did.
@@ -26,6 +26,7 @@ use crate::git::Git;
 use crate::http::Http;
 use crate::lock::{DaemonLock, LockError, is_served};
 use crate::paths::Paths;
+use crate::policy::Policy;
 use crate::private_dir::{self, PrivateDirError};
 use crate::record::Recorder;
 use crate::records::Records;
@@ -123,6 +124,7 @@ impl Daemon {
         let records = Records::open(&paths.state)
             .map(Arc::new)
             .map_err(|(path, source)| StartErrorKind::Io { path, source })?;
+        let policy = Policy::open(&paths, config);
         let retention = Retention { events: config.bus.replay_events, bytes: config.bus.replay_bytes };
         let topics = Topics::with_sequence_file(retention, &paths.sequence_file(), SystemTime::now)?;
         let limits = ServerLimits {
@@ -150,7 +152,7 @@ impl Daemon {
             limits,
         };
         let mut builder = Bus::builder(topics)
-            .register(Control { identity, stop })
+            .register(Control { identity, policy: policy.clone(), stop })
             .register(Events)
             .register(Rpc::default())
             .register(Agents)
@@ -168,6 +170,7 @@ impl Daemon {
             builder = builder.default_timeout(Duration::from_millis(config.bus.request_timeout_ms));
         }
         let bus = builder.build();
+        policy.announce_to(Arc::clone(bus.topics()));
         recovery::close_what_is_open(&records, &bus);
         // Before the socket, so that whoever gets an answer there gets the whole of it.
         let http = Http::start(&paths, config, bus.topics()).await;

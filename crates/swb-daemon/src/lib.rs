@@ -4,6 +4,7 @@
 //! * [`process`] – a daemon as a process of its own: runtime, signals, log.
 //! * [`watch`] – the tiny parent that starts a crashed daemon again, and the line between the two.
 //! * [`paths`], [`config`] – where things lie, and how they are set.
+//! * [`policy`] – which rules hold: files, reloading, projects, sessions.
 //! * `subsystems` – one file per prefix; `records` what they keep, `recovery` what becomes of it after a crash; `record` what happened.
 //!
 //! Invariants: one daemon per runtime folder (an flock decides, not a file's existence); a socket is unlinked only by the
@@ -17,6 +18,7 @@ mod http;
 mod lock;
 mod log;
 pub mod paths;
+pub mod policy;
 mod private_dir;
 pub mod process;
 pub mod record;

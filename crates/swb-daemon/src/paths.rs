@@ -100,6 +100,16 @@ impl Paths {
         self.config.join("profiles").join(name)
     }
 
+    /// The folder of the user's rules.
+    pub fn policy(&self) -> PathBuf {
+        self.config.join("policy")
+    }
+
+    /// Rules that were given to sessions.
+    pub fn session_rules(&self) -> PathBuf {
+        self.state.join("session-rules")
+    }
+
     /// The control socket.
     pub fn control_socket(&self) -> PathBuf {
         self.sockets.join("control.sock")

@@ -8,4 +8,4 @@ pub mod ledger;
 pub mod message_bus;
 pub mod registry;
 pub mod sequence;
-mod watch;
+pub mod watch;

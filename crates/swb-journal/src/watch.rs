@@ -1,4 +1,4 @@
-//! File-change notification: one watcher per process, shared by all followers.
+//! File-change notification: one watcher per process, shared by all who follow files.
 //!
 //! The system allows a user few notification instances but many watches in each, so all followers share one instance
 //! and subscribe to folders in it. Folders rather than files are watched, because a rotation or an editor puts another
@@ -19,7 +19,7 @@ type Waker = Box<dyn Fn() + Send + Sync>;
 
 /// Tells one follower that something changed, or that it should stop.
 #[derive(Default)]
-pub(crate) struct Signal {
+pub struct Signal {
     state: Mutex<SignalState>,
     raised: Condvar,
     waker: Mutex<Option<Waker>>,
@@ -38,37 +38,50 @@ impl std::fmt::Debug for Signal {
 }
 
 impl Signal {
-    pub(crate) fn raise(&self) {
+    /// Says that something changed.
+    pub fn raise(&self) {
         lock(&self.state).changed = true;
         self.wake();
     }
 
-    pub(crate) fn stop(&self) {
+    /// Says that the follower should stop.
+    pub fn stop(&self) {
         lock(&self.state).stopped = true;
         self.wake();
     }
 
-    pub(crate) fn is_stopped(&self) -> bool {
+    /// Whether it should.
+    pub fn is_stopped(&self) -> bool {
         lock(&self.state).stopped
     }
 
-    pub(crate) fn set_waker(&self, waker: Waker) {
-        *lock(&self.waker) = Some(waker);
+    /// Calls this too at every change: briefly, it is called on the thread of whoever changed something.
+    pub fn set_waker(&self, waker: impl Fn() + Send + Sync + 'static) {
+        *lock(&self.waker) = Some(Box::new(waker));
     }
 
     /// Forgets changes so far: whoever looks now sees them.
-    pub(crate) fn clear(&self) {
+    pub fn clear(&self) {
         lock(&self.state).changed = false;
     }
 
-    /// Returns at a change, a stop, or after the timeout.
-    pub(crate) fn wait(&self, timeout: Option<Duration>) {
+    /// Returns at a change, a stop, or after the timeout; `false` for the last.
+    pub fn wait(&self, timeout: Option<Duration>) -> bool {
         let state = lock(&self.state);
         let quiet = |state: &mut SignalState| !state.changed && !state.stopped;
         // Either way the caller looks again; a poisoned lock changes nothing about that.
         match timeout {
-            Some(timeout) => drop(self.raised.wait_timeout_while(state, timeout, quiet)),
-            None => drop(self.raised.wait_while(state, quiet)),
+            Some(timeout) => {
+                let (state, _) = self
+                    .raised
+                    .wait_timeout_while(state, timeout, quiet)
+                    .unwrap_or_else(PoisonError::into_inner);
+                state.changed || state.stopped
+            }
+            None => {
+                drop(self.raised.wait_while(state, quiet));
+                true
+            }
         }
     }
 
@@ -82,13 +95,13 @@ impl Signal {
 
 /// A follower's interest in a folder; ends when dropped.
 #[derive(Debug)]
-pub(crate) struct Subscription {
+pub struct Subscription {
     folder: PathBuf,
     signal: Arc<Signal>,
 }
 
 /// Asks to be told about files in a folder whose names begin like this.
-pub(crate) fn subscribe(folder: &Path, prefix: &str, signal: &Arc<Signal>) -> notify::Result<Subscription> {
+pub fn subscribe(folder: &Path, prefix: &str, signal: &Arc<Signal>) -> notify::Result<Subscription> {
     let hub = hub();
     // Entered first: an event between the two steps is then not missed.
     let interest = Interest { prefix: prefix.to_owned(), signal: Arc::clone(signal) };

@@ -84,6 +84,9 @@ pub struct StatusResponse {
     /// The process that restarts the daemon should it crash; absent when none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch_pid: Option<u32>,
+    /// The rules for what may be done; absent when the daemon is older than they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyStatus>,
     /// Subsystems that serve methods.
     pub subsystems: Vec<String>,
     /// The `seq` of the newest event; 0 before the first.
@@ -92,6 +95,17 @@ pub struct StatusResponse {
     pub oldest: u64,
     /// What happened since the start.
     pub counters: Counters,
+}
+
+/// How the rules stand.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicyStatus {
+    /// Rules in force, the user's and those everyone starts with.
+    pub rules: u64,
+    /// There were never rules that could be used, so nothing is permitted.
+    pub denies_everything: bool,
+    /// What is wrong with rule files as they are now; the rules that were in force before still are.
+    pub problems: Vec<String>,
 }
 
 /// Counts since the start, and what is open right now.

@@ -202,6 +202,14 @@ async fn daemon(paths: &Paths) -> Vec<Finding> {
         }
         (None, None) => Finding::good("http", "off"),
     });
+    if let Some(policy) = status.policy {
+        findings.extend(policy.problems.into_iter().map(|problem| {
+            let meanwhile =
+                if policy.denies_everything { "nothing is permitted" } else { "the old rules hold" };
+            let next = "mend the file; `swb policy check` tells more".to_owned();
+            Finding::bad("rules", format!("{problem}; until then {meanwhile}"), next)
+        }));
+    }
     if status.counters.reservation_failures > 0 {
         findings.push(Finding::bad(
             "sequence",

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 use swb_proto::comms::Empty;
-use swb_proto::control::{Status, StatusResponse};
+use swb_proto::control::{PolicyStatus, Status, StatusResponse};
 
 use crate::connect::connect_if_running;
 use crate::exit_code;
 use crate::failure::Failure;
-use crate::io::{BOLD, DIM, GOOD, Io};
+use crate::io::{BAD, BOLD, DIM, GOOD, Io};
 
 pub(crate) async fn run(io: &Io) -> Result<u8, Failure> {
     let Some(handle) = connect_if_running().await? else {
@@ -46,6 +46,12 @@ fn print(status: &StatusResponse, io: &Io) -> Result<(), Failure> {
         "watch",
         status.watch_pid.map_or("none: a crash is not repaired".to_owned(), |pid| format!("pid {pid}")),
     )?;
+    if let Some(policy) = &status.policy {
+        row("rules", rules(policy))?;
+        for problem in &policy.problems {
+            row("", format!("{BAD}{}{BAD:#}", crate::plain::line(problem, 300)))?;
+        }
+    }
     row("subsystems", status.subsystems.join(" "))?;
     let kept = (head + 1).saturating_sub(*oldest);
     row(
@@ -72,6 +78,14 @@ fn print(status: &StatusResponse, io: &Io) -> Result<(), Failure> {
         )?;
     }
     Ok(())
+}
+
+fn rules(policy: &PolicyStatus) -> String {
+    match (policy.denies_everything, policy.problems.len()) {
+        (true, _) => "none that can be used: nothing is permitted".to_owned(),
+        (false, 0) => format!("{} in force", policy.rules),
+        (false, _) => format!("{} in force, from before these files became unusable", policy.rules),
+    }
 }
 
 /// A duration as people say it: the two largest units.

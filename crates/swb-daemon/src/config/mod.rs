@@ -35,6 +35,8 @@ pub struct Config {
     pub messages: MessagesConfig,
     /// Projects.
     pub projects: ProjectsConfig,
+    /// The rules for what may be done.
+    pub policy: PolicyConfig,
     /// The HTTP server.
     pub http: HttpConfig,
     /// The commands.
@@ -137,6 +139,20 @@ pub struct ProjectsConfig {
 impl Default for ProjectsConfig {
     fn default() -> Self {
         ProjectsConfig { git_program: "git".to_owned(), git_timeout_ms: 120_000 }
+    }
+}
+
+/// The rules for what may be done. They stand in `policy/*.cedar` beside this file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct PolicyConfig {
+    /// Whether the rules everyone starts with hold beside one's own. Not read from a project's file.
+    pub defaults: bool,
+}
+
+impl Default for PolicyConfig {
+    fn default() -> Self {
+        PolicyConfig { defaults: true }
     }
 }
 

@@ -7,7 +7,8 @@ use std::time::Instant;
 use swb_bus::transport::ServerLimits;
 use swb_bus::{Bus, BusHandler, CallContext};
 use swb_proto::control::{
-    ControlBody, Counters, HelloParams, HelloResponse, Limits, Program, ShutdownResponse, StatusResponse,
+    ControlBody, Counters, HelloParams, HelloResponse, Limits, PolicyStatus, Program, ShutdownResponse,
+    StatusResponse,
 };
 use swb_proto::error::ERR_INVALID_REQUEST;
 use swb_proto::{
@@ -17,6 +18,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::{no_method, wrong_payload};
 use crate::http::HttpState;
+use crate::policy::{Health, Policy};
 
 /// What the daemon is, fixed at its start.
 #[derive(Debug)]
@@ -34,6 +36,7 @@ pub(crate) struct Identity {
 #[derive(Debug)]
 pub(crate) struct Control {
     pub(crate) identity: Identity,
+    pub(crate) policy: Policy,
     /// Set to the reason when the daemon shall stop.
     pub(crate) stop: watch::Sender<Option<String>>,
 }
@@ -107,6 +110,7 @@ impl Control {
             http: http.and_then(HttpState::url),
             http_error: http.and_then(HttpState::error),
             watch_pid: Some(self.identity.watch_pid.load(Ordering::Relaxed)).filter(|pid| *pid != 0),
+            policy: Some(told(&self.policy.health())),
             subsystems: bus.prefixes(),
             head: topics.head(),
             oldest: topics.oldest(),
@@ -125,5 +129,13 @@ impl Control {
                 reservation_failures: topics.reservation_failures(),
             },
         }
+    }
+}
+
+fn told(health: &Health) -> PolicyStatus {
+    PolicyStatus {
+        rules: health.rules as u64,
+        denies_everything: health.denies_everything,
+        problems: health.problems.iter().map(ToString::to_string).collect(),
     }
 }

@@ -118,7 +118,7 @@ impl Follower {
 
     /// Calls this from another thread at each change and at the stop. It must be quick and must not call back.
     pub fn set_waker(&mut self, waker: impl Fn() + Send + Sync + 'static) {
-        self.signal.set_waker(Box::new(waker));
+        self.signal.set_waker(waker);
     }
 
     /// What is new right now. Blocks for file reading only. The first call begins the watching.

@@ -186,7 +186,8 @@ impl<'a> Question<'a> {
 
     fn answer(&self, level: usize, approved: Approved) -> Option<Decision> {
         let prepared = Prepared::new(self.input, self.action, level)?;
-        let decided = |answer, why, rules| Some(Decision { answer, why, rules, on_behalf_of: None });
+        let decided =
+            |answer, why, rules| Some(Decision { answer, why, rules, on_behalf_of: None, trouble: None });
         let denied = |spoken: Spoken| {
             let why = match (spoken.broken, spoken.forbids.is_empty()) {
                 (true, _) => Why::BrokenRule,

@@ -42,6 +42,8 @@ pub struct Decision {
     pub rules: Vec<Arc<RuleInfo>>,
     /// The agent for which the answer was this strict, if that was one above the actor.
     pub on_behalf_of: Option<String>,
+    /// What keeps the rules from speaking, in words.
+    pub trouble: Option<String>,
 }
 
 /// How an answer came about.
@@ -88,7 +90,13 @@ pub struct Spoke {
 
 impl Decision {
     pub(super) fn deny(why: Why) -> Self {
-        Self { answer: Answer::Deny, why, rules: Vec::new(), on_behalf_of: None }
+        Self { answer: Answer::Deny, why, rules: Vec::new(), on_behalf_of: None, trouble: None }
+    }
+
+    /// The denial of those whose rules cannot be used, and what is wrong with them.
+    #[must_use]
+    pub fn without_rules(trouble: impl Into<String>) -> Self {
+        Self { trouble: Some(trouble.into()), ..Self::deny(Why::NoRules) }
     }
 
     /// The reason in one sentence, for people and models.
@@ -108,6 +116,9 @@ impl Decision {
             Why::NoRules => "there are no rules",
         };
         let mut reason = told.unwrap_or_else(|| general.to_owned());
+        if let Some(trouble) = &self.trouble {
+            reason = format!("the rules cannot be used: {trouble}");
+        }
         if let Some(agent) = &self.on_behalf_of {
             reason.push_str(&format!(" (this holds for {agent}, on whose behalf it would be done)"));
         }
