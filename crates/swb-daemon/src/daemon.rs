@@ -1,6 +1,6 @@
 //! The daemon: from taking the lock to removing the socket.
 //!
-//! Start: private folders → lock → record → records → rules → numbers → bus → what a crash left open → HTTP → socket → description → `bus.ready`. Stop, in the opposite order:
+//! Start: private folders → lock → record → records → rules → numbers → approvals → bus → what a crash left open → HTTP → socket → description → `bus.ready`. Stop, in the opposite order:
 //! `bus.stopping` → requests in flight finish, streams end → connections are written empty → description and socket go →
 //! lock. HTTP is the one part that may be missing: what kept it from starting is told in the status.
 //! A start that fails half way undoes what it did.
@@ -20,6 +20,7 @@ use swb_journal::sequence::SequenceError;
 use swb_proto::{Actor, Meta, Timestamp};
 use tokio::sync::watch;
 
+use crate::approvals::Approvals;
 use crate::config::Config;
 use crate::description::Description;
 use crate::git::Git;
@@ -40,6 +41,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct Daemon {
     bus: Arc<Bus>,
+    approvals: Arc<Approvals>,
     server: ControlServer,
     http: Http,
     paths: Paths,
@@ -127,6 +129,8 @@ impl Daemon {
         let policy = Policy::open(&paths, config);
         let retention = Retention { events: config.bus.replay_events, bytes: config.bus.replay_bytes };
         let topics = Topics::with_sequence_file(retention, &paths.sequence_file(), SystemTime::now)?;
+        let approvals = Approvals::open(&paths.approvals_file(), Arc::clone(&topics), SystemTime::now)
+            .map_err(|source| StartErrorKind::Io { path: paths.approvals_file(), source })?;
         let limits = ServerLimits {
             connections: config.bus.max_connections,
             in_flight: config.bus.max_in_flight,
@@ -171,7 +175,8 @@ impl Daemon {
         }
         let bus = builder.build();
         policy.announce_to(Arc::clone(bus.topics()));
-        recovery::close_what_is_open(&records, &bus);
+        recovery::close_what_is_open(&records, &approvals, &bus);
+        tokio::spawn(Arc::clone(&approvals).keep_time());
         // Before the socket, so that whoever gets an answer there gets the whole of it.
         let http = Http::start(&paths, config, bus.topics()).await;
         description.http = http.state().url();
@@ -185,6 +190,7 @@ impl Daemon {
         let drain = Duration::from_millis(config.daemon.drain_ms);
         let daemon = Daemon {
             bus,
+            approvals,
             server,
             http,
             paths,
@@ -218,6 +224,11 @@ impl Daemon {
         &self.recorder
     }
 
+    /// The questions that people answer.
+    pub fn approvals(&self) -> &Arc<Approvals> {
+        &self.approvals
+    }
+
     /// What it says of itself.
     pub fn description(&self) -> &Description {
         &self.description
@@ -243,6 +254,8 @@ impl Daemon {
     pub async fn stop(self, reason: &str, hurry: impl Future<Output = ()>) {
         tracing::info!(reason, in_flight = self.bus.in_flight(), "stopping");
         self.announce("bus.stopping", &json!({ "reason": reason }));
+        // Who waits for a person would keep everybody waiting.
+        self.approvals.stop();
         let requests = async {
             tokio::select! {
                 () = self.bus.shutdown(self.drain) => {}

@@ -5,11 +5,13 @@
 //! * [`watch`] – the tiny parent that starts a crashed daemon again, and the line between the two.
 //! * [`paths`], [`config`] – where things lie, and how they are set.
 //! * [`policy`] – which rules hold: files, reloading, projects, sessions.
+//! * [`approvals`] – questions that people answer, kept and waited for.
 //! * `subsystems` – one file per prefix; `records` what they keep, `recovery` what becomes of it after a crash; `record` what happened.
 //!
 //! Invariants: one daemon per runtime folder (an flock decides, not a file's existence); a socket is unlinked only by the
 //! holder of that lock and only when nobody answers on it; after a clean stop neither socket nor description is left.
 
+pub mod approvals;
 pub mod config;
 mod daemon;
 mod description;
@@ -17,6 +19,7 @@ mod git;
 mod http;
 mod lock;
 mod log;
+mod mint;
 pub mod paths;
 pub mod policy;
 mod private_dir;

@@ -125,6 +125,11 @@ impl Paths {
         self.runtime.join("control.meta.json")
     }
 
+    /// Questions that people answer, and what their answers have left behind.
+    pub fn approvals_file(&self) -> PathBuf {
+        self.state.join("approvals.jsonl")
+    }
+
     /// The numbers of events.
     pub fn sequence_file(&self) -> PathBuf {
         self.state.join("sequence")

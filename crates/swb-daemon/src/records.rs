@@ -5,12 +5,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 use std::{fmt, io};
 
 use swb_journal::registry::{Found, Registry};
 use swb_proto::error::{ERR_HANDLER, ERR_INVALID_PARAMS, ERR_INVALID_REQUEST, ERR_SESSION_NOT_FOUND};
-use swb_proto::id::{IdMint, ProjectId, SessionId, WorkspaceId};
+use swb_proto::id::{ProjectId, SessionId, WorkspaceId};
 use swb_proto::project::Project;
 use swb_proto::session::Session;
 use swb_proto::workspace::{Workspace, WorkspaceState};
@@ -18,11 +18,13 @@ use swb_proto::{BusError, Timestamp};
 use swb_rules::lifecycle;
 use ulid::Ulid;
 
+use crate::mint::Mint;
+
 /// Workspaces, projects and sessions.
 #[derive(Debug)]
 pub(crate) struct Records {
     estate: Mutex<Estate>,
-    mint: Mutex<IdMint>,
+    mint: Mint,
 }
 
 /// The three registries. Whoever has it is alone with it.
@@ -50,7 +52,7 @@ impl Records {
                 session.session_id.as_str()
             })?,
         };
-        Ok(Records { estate: Mutex::new(estate), mint: Mutex::default() })
+        Ok(Records { estate: Mutex::new(estate), mint: Mint::default() })
     }
 
     /// The records as they are.
@@ -72,15 +74,7 @@ impl Records {
 
     /// The unique part of a new id.
     pub(crate) fn unique(&self) -> Ulid {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-        let mut mint = self.mint.lock().unwrap_or_else(PoisonError::into_inner);
-        mint.next(now, || {
-            let mut bytes = [0; 16];
-            // Without randomness ids still differ: the mint counts.
-            let _ = getrandom::fill(&mut bytes);
-            u128::from_le_bytes(bytes)
-        })
+        self.mint.unique()
     }
 }
 

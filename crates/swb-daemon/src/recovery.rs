@@ -5,6 +5,7 @@ use swb_bus::Bus;
 use swb_proto::{Actor, Meta};
 use swb_rules::lifecycle;
 
+use crate::approvals::Approvals;
 use crate::records::{Records, now};
 use crate::subsystems::project::{ready_payload, settle};
 
@@ -12,7 +13,7 @@ use crate::subsystems::project::{ready_payload, settle};
 const REASON: &str = "the daemon ended while this was under way";
 
 /// Takes back what is half made and says the ends that were not said.
-pub(crate) fn close_what_is_open(records: &Records, bus: &Bus) {
+pub(crate) fn close_what_is_open(records: &Records, approvals: &Approvals, bus: &Bus) {
     let mut estate = records.look();
     let half_made: Vec<_> = estate
         .projects
@@ -48,6 +49,12 @@ pub(crate) fn close_what_is_open(records: &Records, bus: &Bus) {
             continue;
         }
         say(bus, end, &meta, &payload);
+    }
+    for session in approvals.sessions() {
+        let ended = estate.sessions.get(&session).is_some_and(|known| !lifecycle::session_lives(known.state));
+        if ended && let Err(error) = approvals.session_ended(&session) {
+            tracing::error!(%error, session, "what an ended session has left open could not be closed");
+        }
     }
 }
 

@@ -165,11 +165,11 @@ fn apply<T: DeserializeOwned>(
     Some(())
 }
 
-fn sum(value: &RawValue) -> String {
+pub(crate) fn sum(value: &RawValue) -> String {
     format!("{:08x}", crc32fast::hash(value.get().as_bytes()))
 }
 
-fn beside(path: &Path, what: &str) -> PathBuf {
+pub(crate) fn beside(path: &Path, what: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".");
     name.push(what);

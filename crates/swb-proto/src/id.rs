@@ -81,6 +81,10 @@ ids! {
     EventId = "evt_";
     /// One subscription of one connection.
     SubscriptionId = "sub_";
+    /// A question that a person answers.
+    ApprovalId = "apr_";
+    /// A standing answer.
+    GrantId = "grant_";
     /// Who acts.
     ActorId = "user_";
 }

@@ -14,12 +14,14 @@
 
 pub mod actor;
 pub mod agent;
+pub mod approval;
 pub mod comms;
 pub mod control;
 pub mod envelope;
 pub mod error;
 pub mod event;
 pub mod events;
+pub mod grant;
 pub mod id;
 pub mod line;
 pub mod message;

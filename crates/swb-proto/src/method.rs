@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use crate::error::{BusError, ERR_INTERNAL, ERR_INVALID_PARAMS};
-use crate::{BusPayload, comms, control, events, project, rpc, session, workspace};
+use crate::{BusPayload, approval, comms, control, events, grant, project, rpc, session, workspace};
 
 /// One request and its answer, as types.
 pub trait Method {
@@ -111,6 +111,12 @@ pub const METHODS: &[MethodSpec] = &[
     MethodSpec::of::<session::Terminate>(),
     MethodSpec::of::<session::Get>(),
     MethodSpec::of::<session::List>(),
+    MethodSpec::of::<approval::Resolve>(),
+    MethodSpec::of::<approval::List>(),
+    MethodSpec::of::<approval::Get>(),
+    MethodSpec::of::<approval::Wait>(),
+    MethodSpec::of::<grant::List>(),
+    MethodSpec::of::<grant::Revoke>(),
 ];
 
 static BY_NAME: LazyLock<HashMap<&'static str, &'static MethodSpec>> =
@@ -155,7 +161,7 @@ pub fn dotted(method: &str) -> String {
 
 /// Whether an envelope for this method may leave out `workspace_id`.
 pub fn workspace_is_optional(method: &str) -> bool {
-    matches!(prefix(method), "bus" | "events" | "rpc" | "$")
+    matches!(prefix(method), "approval" | "bus" | "events" | "grant" | "rpc" | "$")
         || matches!(method, "workspace/create" | "workspace/list")
 }
 

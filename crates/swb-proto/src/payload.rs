@@ -7,9 +7,11 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::approval::ApprovalBody;
 use crate::control::ControlBody;
 use crate::error::BusError;
 use crate::events::EventsBody;
+use crate::grant::GrantBody;
 use crate::project::ProjectBody;
 use crate::rpc::RpcBody;
 use crate::session::SessionBody;
@@ -54,6 +56,10 @@ pub enum BusPayload {
     Project(ProjectBody),
     /// Sessions: `session/*`.
     Session(SessionBody),
+    /// Questions that people answer: `approval/*`.
+    Approval(ApprovalBody),
+    /// Standing answers: `grant/*`.
+    Grant(GrantBody),
 }
 
 impl BusPayload {
@@ -72,6 +78,8 @@ impl BusPayload {
             BusPayload::Workspace(body) => body.write_bare(out),
             BusPayload::Project(body) => body.write_bare(out),
             BusPayload::Session(body) => body.write_bare(out),
+            BusPayload::Approval(body) => body.write_bare(out),
+            BusPayload::Grant(body) => body.write_bare(out),
         }
     }
 
@@ -88,6 +96,8 @@ impl BusPayload {
             BusPayload::Workspace(_) => "Workspace",
             BusPayload::Project(_) => "Project",
             BusPayload::Session(_) => "Session",
+            BusPayload::Approval(_) => "Approval",
+            BusPayload::Grant(_) => "Grant",
         }
     }
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use swb_rules::approval::{
-    ApprovalEvent, ApprovalRequest, Binding, Choice, Desk, IssueError, MAX_PENDING, MAX_RESOLVED, Patience,
-    RequestError, Resolve, ResolveError, Status, TokenError,
+    Announced, ApprovalEvent, ApprovalRequest, Binding, Choice, Desk, IssueError, MAX_PENDING, MAX_RESOLVED,
+    Patience, RequestError, Resolve, ResolveError, Status, TokenError,
 };
 use swb_rules::policy::{Actor, Ancestor, GrantScope, Input, Resource, ShellFacts};
 use swb_rules::shell::{Mode, Scope, parse};
@@ -357,4 +357,54 @@ fn what_is_kept_has_its_golden_form() {
         } }),
     ];
     assert_eq!(kept, wanted);
+}
+
+#[test]
+fn where_the_record_is_damaged_nothing_that_stands_is_trusted() {
+    let mut desk = Desk::default();
+    desk.request(START, push("apr_1"), Patience::Interactive).unwrap();
+    desk.resolve(START, answer("apr_1", Choice::AllowForSession, &ann())).unwrap();
+    let binding = Binding {
+        method: "share.tmate.start".into(),
+        terminal_id: "term_1".into(),
+        actor: "user:ann".into(),
+        workspace_id: "ws_1".into(),
+    };
+    desk.request(
+        START,
+        ApprovalRequest { token_for: Some(binding.clone()), ..push("apr_2") },
+        Patience::Interactive,
+    )
+    .unwrap();
+    desk.resolve(START, answer("apr_2", Choice::Allow, &ann())).unwrap();
+    let (token, _) = desk.issue_token(START, "apr_2", &[7; 32]).unwrap();
+    let events = desk.distrust(START + 1);
+    assert_eq!(events.len(), 2);
+    assert_eq!(desk.grants(START + 1).count(), 0);
+    assert_eq!(desk.spend_token(START + 1, &token, &binding), Err(TokenError::Spent));
+    assert_eq!(desk.distrust(START + 2), []);
+}
+
+#[test]
+fn what_was_not_said_is_known_after_a_replay() {
+    let mut desk = Desk::default();
+    let mut events = desk.request(START, push("apr_1"), Patience::Interactive).unwrap().events;
+    assert!(desk.get("apr_1").unwrap().is_unannounced());
+    events.push(ApprovalEvent::Announced { id: "apr_1".into(), known: Announced::Question });
+    let mut desk = Desk::replay(events.clone());
+    assert!(!desk.get("apr_1").unwrap().is_unannounced());
+    desk.resolve(START, answer("apr_1", Choice::Deny, &ann())).unwrap();
+    assert!(desk.get("apr_1").unwrap().is_unannounced());
+    desk.apply(ApprovalEvent::Announced { id: "apr_1".into(), known: Announced::Outcome });
+    desk.apply(ApprovalEvent::Announced { id: "apr_1".into(), known: Announced::Question });
+    assert_eq!(desk.get("apr_1").unwrap().announced, Announced::Outcome, "what is known stays known");
+}
+
+#[test]
+fn a_session_that_ends_takes_along_what_was_asked_in_it() {
+    let mut desk = Desk::default();
+    let other = line(agent("agent_7", &[]), "git push");
+    desk.request(START, question("apr_1", other), Patience::Interactive).unwrap();
+    desk.end_agent(START + 1, "sess_a");
+    assert_eq!(desk.get("apr_1").unwrap().outcome.as_ref().unwrap().status, Status::Denied);
 }

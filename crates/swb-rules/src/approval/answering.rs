@@ -6,7 +6,7 @@ use super::deadline::{LONGEST_GRANT, Patience, millis};
 use super::desk::{Desk, MAX_PENDING};
 use super::event::ApprovalEvent;
 use super::outcome::{Choice, Outcome, Status};
-use super::request::{Approval, ApprovalRequest};
+use super::request::{Announced, Approval, ApprovalRequest};
 use crate::policy::{Actor, Grant, GrantScope};
 
 /// Why a question was not put.
@@ -114,6 +114,7 @@ impl Desk {
             requested_at: now,
             deadline: patience.deadline(now),
             outcome: None,
+            announced: Announced::Nothing,
             token_issued: false,
             request,
         };

@@ -54,6 +54,11 @@ impl Desk {
         self.approvals.get(id)
     }
 
+    /// All questions that are remembered, by id.
+    pub fn iter(&self) -> impl Iterator<Item = &Approval> {
+        self.approvals.values()
+    }
+
     /// Questions that wait for an answer.
     pub fn pending(&self) -> impl Iterator<Item = &Approval> {
         self.approvals.values().filter(|approval| approval.is_pending())
@@ -106,6 +111,11 @@ impl Desk {
                 self.latest = self.latest.max(at);
                 if let Some((_, token)) = self.tokens.iter_mut().find(|(known, _)| *known == hash) {
                     token.spent = true;
+                }
+            }
+            ApprovalEvent::Announced { id, known } => {
+                if let Some(approval) = self.approvals.get_mut(&id) {
+                    approval.announced = approval.announced.max(known);
                 }
             }
             ApprovalEvent::Restarted { at } => {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::outcome::Outcome;
-use super::request::Approval;
+use super::request::{Announced, Approval};
 use super::token::Binding;
 use crate::policy::Grant;
 
@@ -58,6 +58,13 @@ pub enum ApprovalEvent {
         hash: String,
         /// When.
         at: u64,
+    },
+    /// Whoever listens was told of the question, or of its outcome.
+    Announced {
+        /// Which.
+        id: String,
+        /// What they know now.
+        known: Announced,
     },
     /// The daemon came back.
     Restarted {

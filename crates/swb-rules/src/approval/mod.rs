@@ -31,6 +31,6 @@ pub use deadline::{AT_LEAST_AFTER_RESTART, DETACHED, INTERACTIVE, LONGEST_GRANT,
 pub use desk::{Desk, MAX_PENDING, MAX_RESOLVED};
 pub use event::ApprovalEvent;
 pub use outcome::{Choice, Outcome, Status};
-pub use request::{Approval, ApprovalRequest};
+pub use request::{Announced, Approval, ApprovalRequest};
 pub use standing::{IssueError, RevokeError};
 pub use token::{Binding, TOKEN_LIFE, TokenError, token_text};

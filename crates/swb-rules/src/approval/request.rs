@@ -51,9 +51,31 @@ pub struct Approval {
     /// What became of it; none while it is pending.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
+    /// What whoever listens was told of it.
+    #[serde(default, skip_serializing_if = "Announced::is_nothing")]
+    pub announced: Announced,
     /// A token was made of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub token_issued: bool,
+}
+
+/// What whoever listens was told of a question: it has one beginning and one end, also where a crash comes between.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Announced {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// That it was put.
+    Question,
+    /// What came out.
+    Outcome,
+}
+
+impl Announced {
+    fn is_nothing(&self) -> bool {
+        *self == Self::Nothing
+    }
 }
 
 impl ApprovalRequest {
@@ -85,9 +107,16 @@ impl Approval {
             .chain(above.iter().rev().map(|agent| agent.id.as_str()))
     }
 
-    /// Whether it was asked by this agent or one below it.
+    /// Whether it was asked by this agent or one below it, or in this session.
     #[must_use]
     pub fn concerns(&self, agent: &str) -> bool {
-        self.audience().any(|member| member == agent)
+        self.audience().any(|member| member == agent) || self.request.session_id.as_deref() == Some(agent)
+    }
+
+    /// Whether somebody who listens does not know yet what is to be known.
+    #[must_use]
+    pub fn is_unannounced(&self) -> bool {
+        let known = if self.is_pending() { Announced::Question } else { Announced::Outcome };
+        self.announced < known
     }
 }

@@ -60,6 +60,22 @@ impl Desk {
         Ok(events)
     }
 
+    /// Some of what happened cannot be read any more. What was taken back or used up may be among it, so nothing that
+    /// stands is trusted: all grants end, and all tokens are used up.
+    pub fn distrust(&mut self, now: u64) -> Vec<ApprovalEvent> {
+        let at = self.not_before(now);
+        let grants = self.grants.iter().map(|grant| ApprovalEvent::Revoked {
+            grant_id: grant.id.clone(),
+            by: None,
+            at,
+        });
+        let tokens = self.tokens.iter().filter(|(_, token)| !token.spent);
+        let tokens = tokens.map(|(hash, _)| ApprovalEvent::TokenSpent { hash: hash.clone(), at });
+        let events: Vec<ApprovalEvent> = grants.chain(tokens).collect();
+        self.apply_all(&events);
+        events
+    }
+
     /// Makes the token of an approved share out of random bytes. Once.
     pub fn issue_token(
         &mut self,
