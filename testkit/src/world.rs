@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use swb_bus::{Bus, BusHandle};
+use swb_daemon::approvals::Approvals;
 use swb_daemon::{Config, Daemon, Paths, StartError};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -140,6 +141,18 @@ impl World {
     #[track_caller]
     pub fn bus(&self) -> Arc<Bus> {
         Arc::clone(self.running.as_ref().expect("the daemon is running").daemon.bus())
+    }
+
+    /// The daemon's approvals.
+    #[track_caller]
+    pub fn approvals(&self) -> Arc<Approvals> {
+        Arc::clone(self.running.as_ref().expect("the daemon is running").daemon.approvals())
+    }
+
+    /// Runs something on the daemon's own threads, to its end.
+    #[track_caller]
+    pub fn run<T>(&self, work: impl Future<Output = T>) -> T {
+        self.running.as_ref().expect("the daemon is running").runtime.block_on(work)
     }
 
     /// Where the daemon's HTTP server listens.

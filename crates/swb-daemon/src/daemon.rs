@@ -32,7 +32,9 @@ use crate::private_dir::{self, PrivateDirError};
 use crate::record::Recorder;
 use crate::records::Records;
 use crate::recovery;
-use crate::subsystems::{Agents, Control, Events, Identity, Llm, Projects, Rpc, Sessions, Workspaces};
+use crate::subsystems::{
+    Agents, ApprovalDesk, Control, Events, Grants, Identity, Llm, Projects, Rpc, Sessions, Workspaces,
+};
 
 /// How long connections may take to read their last answers.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -169,7 +171,9 @@ impl Daemon {
                     limit: Duration::from_millis(config.projects.git_timeout_ms),
                 },
             })
-            .register(Sessions { records: Arc::clone(&records) });
+            .register(Sessions { records: Arc::clone(&records), approvals: Arc::clone(&approvals) })
+            .register(ApprovalDesk { approvals: Arc::clone(&approvals) })
+            .register(Grants { approvals: Arc::clone(&approvals) });
         if config.bus.request_timeout_ms > 0 {
             builder = builder.default_timeout(Duration::from_millis(config.bus.request_timeout_ms));
         }

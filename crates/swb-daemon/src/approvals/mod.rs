@@ -32,4 +32,5 @@ mod waiting;
 pub use answering::{Answer, Answered, SpendError};
 pub use asking::{Approvals, Clock};
 pub use error::{AnswerError, AskError, WaitError};
+pub(crate) use view::{approval_to_wire, grant_to_wire, timestamp, workspace_of};
 pub use waiting::Waiting;

@@ -27,7 +27,7 @@ pub(super) fn actor_to_wire(actor: &policy::Actor) -> Actor {
 }
 
 /// The workspace a question is about: that of the thing, else that of the asker.
-pub(super) fn workspace_of(approval: &Approval) -> Option<WorkspaceId> {
+pub(crate) fn workspace_of(approval: &Approval) -> Option<WorkspaceId> {
     let input = &approval.request.input;
     let of_actor = match &input.actor {
         policy::Actor::Agent { workspace, .. } => Some(workspace.as_str()),
@@ -84,7 +84,6 @@ pub(super) fn outcome_to_wire(outcome: &Outcome) -> wire::ApprovalOutcome {
 }
 
 /// A grant.
-#[expect(dead_code, reason = "grant.list shows them")]
 pub(crate) fn grant_to_wire(grant: &Grant) -> Option<wire_grant::Grant> {
     Some(wire_grant::Grant {
         grant_id: GrantId::try_from(grant.id.clone()).ok()?,

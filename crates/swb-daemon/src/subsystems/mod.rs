@@ -2,8 +2,10 @@
 //! the bus. What outlives the daemon lies in [`crate::records`].
 
 mod agents;
+mod approval;
 mod control;
 mod events;
+mod grant;
 mod llm;
 pub(crate) mod project;
 mod rpc;
@@ -11,8 +13,10 @@ mod session;
 mod workspace;
 
 pub(crate) use agents::Agents;
+pub(crate) use approval::ApprovalDesk;
 pub(crate) use control::{Control, Identity};
 pub(crate) use events::Events;
+pub(crate) use grant::Grants;
 pub(crate) use llm::Llm;
 pub(crate) use project::Projects;
 pub(crate) use rpc::Rpc;

@@ -16,12 +16,14 @@ use swb_rules::lifecycle;
 use tokio::sync::oneshot;
 
 use super::{no_method, publish, wrong_payload};
+use crate::approvals::Approvals;
 use crate::records::{Estate, Records, not_kept, now};
 
 /// Serves `session/*`.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     pub(crate) records: Arc<Records>,
+    pub(crate) approvals: Arc<Approvals>,
 }
 
 impl BusHandler for Sessions {
@@ -61,7 +63,8 @@ impl BusHandler for Sessions {
                 ctx.clone().spawn(reply_tx, attach(ctx, records, *params));
             }
             ("session/terminate", SessionBody::Terminate(params)) => {
-                ctx.clone().spawn(reply_tx, terminate(ctx, records, *params));
+                let approvals = Arc::clone(&self.approvals);
+                ctx.clone().spawn(reply_tx, terminate(ctx, records, approvals, *params));
             }
             (_, other) => {
                 let _ = reply_tx.send(Err(wrong_payload(method, &BusPayload::Session(other))));
@@ -148,7 +151,12 @@ fn restore(ctx: &CallContext, estate: &mut Estate, session: Session) -> Result<S
     Ok(at(&restored))
 }
 
-async fn terminate(ctx: CallContext, records: Arc<Records>, params: TerminateParams) -> BusResult {
+async fn terminate(
+    ctx: CallContext,
+    records: Arc<Records>,
+    approvals: Arc<Approvals>,
+    params: TerminateParams,
+) -> BusResult {
     let id = which_one(&ctx, params.session_id)?;
     records
         .change(move |estate| {
@@ -159,6 +167,8 @@ async fn terminate(ctx: CallContext, records: Arc<Records>, params: TerminatePar
                 let payload = json!({ "session_id": id, "reason": ended.reason });
                 announce(&ctx, "session.terminated", &ended, payload);
             }
+            // Also if it had ended before: then this is what a failing disk may have left undone.
+            approvals.session_ended(id.as_str()).map_err(not_kept)?;
             Ok(SessionTerminated { session_id: id, status: SessionState::Terminated }.into())
         })
         .await
