@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::json;
-use swb_bus::topics::{Retention, Topics};
+use swb_bus::topics::{Keeper, Retention, Topics};
 use swb_bus::transport::{ControlServer, ServerLimits};
 use swb_bus::{Bus, BusHandle};
 use swb_journal::audit::AuditOptions;
@@ -130,7 +130,9 @@ impl Daemon {
             .map_err(|(path, source)| StartErrorKind::Io { path, source })?;
         let policy = Policy::open(&paths, config);
         let retention = Retention { events: config.bus.replay_events, bytes: config.bus.replay_bytes };
-        let topics = Topics::with_sequence_file(retention, &paths.sequence_file(), SystemTime::now)?;
+        let keeper = Arc::clone(&recorder) as Arc<dyn Keeper>;
+        let topics = Topics::kept_by(keeper, retention, &paths.sequence_file(), SystemTime::now)?;
+        recorder.speak_on(&topics);
         let approvals = Approvals::open(&paths.approvals_file(), Arc::clone(&topics), SystemTime::now)
             .map_err(|source| StartErrorKind::Io { path: paths.approvals_file(), source })?;
         let limits = ServerLimits {
@@ -273,6 +275,7 @@ impl Daemon {
                 tracing::warn!(%error, path = %path.display(), "left behind");
             }
         }
+        self.recorder.close();
         tracing::info!("stopped");
     }
 

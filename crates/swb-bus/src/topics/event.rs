@@ -28,6 +28,11 @@ impl Event {
         Event { seq: envelope.seq, topic_number, envelope, json: OnceLock::new() }
     }
 
+    /// An event that another process published: no table here has its topic.
+    pub(super) fn kept(envelope: EventEnvelope) -> Self {
+        Event::new(envelope, 0)
+    }
+
     /// Its envelope.
     pub fn envelope(&self) -> &EventEnvelope {
         &self.envelope
@@ -96,7 +101,7 @@ impl Delivery {
         if envelope.topic.as_str() == topic::GAP {
             return serde_json::from_str(envelope.payload.get()).map(Delivery::Gap);
         }
-        Ok(Delivery::Event(Arc::new(Event::new(envelope, 0))))
+        Ok(Delivery::Event(Arc::new(Event::kept(envelope))))
     }
 }
 

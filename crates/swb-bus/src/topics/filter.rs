@@ -28,4 +28,9 @@ impl Filter {
         }
         *self.known[at].get_or_insert_with(|| self.globs.iter().any(|glob| glob.matches(event.topic())))
     }
+
+    /// The same for a topic that has no number.
+    pub(super) fn wants_topic(&self, topic: &str) -> bool {
+        self.globs.is_empty() || self.globs.iter().any(|glob| glob.matches(topic))
+    }
 }

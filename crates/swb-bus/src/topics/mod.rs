@@ -7,9 +7,13 @@
 //! Invariants: `seq` counts all events without a hole and never goes back, across crashes too (`swb-journal` keeps the
 //! reservation); `sequence` does the same within a topic; every subscriber sees events in `seq` order; whatever a
 //! subscriber misses is announced by exactly one gap before the stream goes on.
+//!
+//! A [`Keeper`] may keep events of weight: then a subscriber whose cursor lies before the ring, of an earlier process
+//! too, gets those, and a gap for each range between them.
 
 mod event;
 mod filter;
+mod keeper;
 mod ring;
 mod subscription;
 mod table;
@@ -27,6 +31,7 @@ use swb_proto::events::ReadResponse;
 use swb_proto::{Actor, BusError, EventEnvelope, Meta, TopicGlob};
 
 pub use event::{Delivery, Event};
+pub use keeper::{Keeper, Kept, KeptEvents};
 pub use subscription::Subscription;
 
 use filter::Filter;
@@ -56,7 +61,10 @@ pub struct Topics {
     ring: RwLock<Ring>,
     head: AtomicU64,
     reservation_failures: AtomicU64,
+    /// Rises with every subscriber that comes or goes.
+    audience: AtomicU64,
     clock: Clock,
+    keeper: Option<Arc<dyn Keeper>>,
 }
 
 /// Why an event was not published.
@@ -102,7 +110,7 @@ impl From<SubscribeError> for BusError {
 impl Topics {
     /// Events that live and die with the process.
     pub fn in_memory(retention: Retention) -> Arc<Self> {
-        Self::new(retention, None, Resume::default(), SystemTime::now)
+        Self::new(retention, None, Resume::default(), SystemTime::now, None)
     }
 
     /// Events whose numbers go on where the last process with the same file stopped.
@@ -112,13 +120,31 @@ impl Topics {
         clock: Clock,
     ) -> Result<Arc<Self>, SequenceError> {
         let (file, resume) = SequenceFile::open(path, ring::unix_millis(clock()))?;
-        Ok(Self::new(retention, Some(file), resume, clock))
+        Ok(Self::new(retention, Some(file), resume, clock, None))
     }
 
-    fn new(retention: Retention, file: Option<SequenceFile>, resume: Resume, clock: Clock) -> Arc<Self> {
+    /// The same, and events of weight can be read after the ring has forgotten them, and after a restart.
+    pub fn kept_by(
+        keeper: Arc<dyn Keeper>,
+        retention: Retention,
+        path: &Path,
+        clock: Clock,
+    ) -> Result<Arc<Self>, SequenceError> {
+        let (file, resume) = SequenceFile::open(path, ring::unix_millis(clock()))?;
+        Ok(Self::new(retention, Some(file), resume, clock, Some(keeper)))
+    }
+
+    fn new(
+        retention: Retention,
+        file: Option<SequenceFile>,
+        resume: Resume,
+        clock: Clock,
+        keeper: Option<Arc<dyn Keeper>>,
+    ) -> Arc<Self> {
         let head = AtomicU64::new(resume.last_seq);
         let ring = RwLock::new(Ring::new(retention, file, resume));
-        Arc::new(Topics { ring, head, reservation_failures: AtomicU64::new(0), clock })
+        let (reservation_failures, audience) = (AtomicU64::new(0), AtomicU64::new(0));
+        Arc::new(Topics { ring, head, reservation_failures, audience, clock, keeper })
     }
 
     /// Publishes an event and returns its `seq`. `scope` and `actor` say where it belongs and who caused it.
@@ -156,9 +182,14 @@ impl Topics {
             correlation_id: scope.correlation_id.clone(),
             timeout_ms: None,
         };
+        let keeper = self.keeper.as_deref();
+        let payload = match keeper {
+            Some(keeper) => keeper.show(topic, payload),
+            None => payload,
+        };
         let (seq, wakers) = {
             let mut ring = self.exclusive();
-            let seq = ring.push(topic, scope, payload, (self.clock)())?;
+            let seq = ring.push(topic, scope, payload, (self.clock)(), keeper)?;
             self.head.store(seq, Ordering::Release);
             self.reservation_failures.store(ring.reservation_failures(), Ordering::Relaxed);
             (seq, ring.wakers_for_newest())
@@ -185,6 +216,7 @@ impl Topics {
         }
         let filter = Filter::new(globs);
         let slot = ring.add_subscriber(filter.clone());
+        self.audience.fetch_add(1, Ordering::Release);
         // Nothing is missing yet: whatever will be is the subscriber's own slowness.
         let whole = after + 1 >= ring.oldest();
         drop(ring);
@@ -221,6 +253,22 @@ impl Topics {
     /// Open subscriptions.
     pub fn subscriptions(&self) -> usize {
         self.shared().subscribers()
+    }
+
+    /// Whether anybody who is subscribed wants events of a topic. Looks at every subscriber: ask again only when
+    /// [`Topics::audience`] has changed.
+    pub fn is_wanted(&self, topic: &str) -> bool {
+        self.shared().is_wanted(topic)
+    }
+
+    /// A number that changes with every subscriber that comes or goes.
+    pub fn audience(&self) -> u64 {
+        self.audience.load(Ordering::Acquire)
+    }
+
+    /// How many events of weight could not be kept.
+    pub fn keep_failures(&self) -> u64 {
+        self.shared().keep_failures()
     }
 
     /// How often a range of numbers could not be reserved on disk.

@@ -15,6 +15,7 @@ use swb_proto::{EventEnvelope, Meta, Timestamp, Topic};
 
 use super::event::{Delivery, Event};
 use super::filter::Filter;
+use super::keeper::{Behind, Keeper};
 use super::table::{MAX_TOPICS, TopicTable};
 use super::{PublishError, Retention};
 use crate::request_id;
@@ -41,6 +42,8 @@ pub(super) struct Ring {
     asleep: Vec<usize>,
     mint: IdMint,
     numbers: Option<Numbers>,
+    /// How many events of weight could not be kept.
+    keep_failures: u64,
     closed: bool,
 }
 
@@ -69,6 +72,8 @@ pub(super) enum Found {
     Nothing,
     /// Nothing that matches so far, but there is more to look at.
     KeepLooking,
+    /// What comes next lies before the ring; a keeper may have it.
+    Behind(Behind),
     /// Nothing, and nothing more to come.
     End,
 }
@@ -88,6 +93,7 @@ impl Ring {
             mint: IdMint::default(),
             // Nothing is reserved yet, so the first event writes the first reservation.
             numbers: file.map(|file| Numbers { file, reserved_to: resume.last_seq, failures: 0 }),
+            keep_failures: 0,
             closed: false,
         }
     }
@@ -104,6 +110,15 @@ impl Ring {
         self.subscribers.len()
     }
 
+    pub(super) fn keep_failures(&self) -> u64 {
+        self.keep_failures
+    }
+
+    /// Whether anybody who is subscribed wants events of a topic.
+    pub(super) fn is_wanted(&self, topic: &str) -> bool {
+        self.subscribers.iter().any(|(_, subscriber)| subscriber.filter.wants_topic(topic))
+    }
+
     pub(super) fn reservation_failures(&self) -> u64 {
         self.numbers.as_ref().map_or(0, |numbers| numbers.failures)
     }
@@ -115,6 +130,7 @@ impl Ring {
         scope: Meta,
         payload: Box<RawValue>,
         now: SystemTime,
+        keeper: Option<&dyn Keeper>,
     ) -> Result<u64, PublishError> {
         if self.closed {
             return Err(PublishError::Closed);
@@ -153,6 +169,13 @@ impl Ring {
             correlation_id: scope.correlation_id,
             payload,
         };
+        if let Some(keeper) = keeper
+            && self.topics.is_kept(number, |topic| keeper.keeps(topic))
+            && !keeper.keep(&envelope)
+        {
+            // Those who listen are told all the same; that it will not be there later is counted and shown.
+            self.keep_failures += 1;
+        }
         self.events.push_back(Arc::new(Event::new(envelope, number)));
         self.trim();
         Ok(self.last_seq)
@@ -222,8 +245,12 @@ impl Ring {
         lagged: bool,
         filter: &mut Filter,
         out: &mut VecDeque<Delivery>,
+        has_keeper: bool,
     ) -> Found {
         let oldest = self.oldest();
+        if *next < oldest && has_keeper {
+            return Found::Behind(Behind { oldest, crashed_to: self.crashed_to, lagged });
+        }
         if *next < oldest {
             let reason = match (lagged, *next <= self.crashed_to) {
                 (true, _) => GapReason::Lagged,

@@ -2,12 +2,17 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 
 use super::Topics;
-use super::event::Delivery;
+use super::event::{Delivery, Event};
 use super::filter::Filter;
+use super::keeper::{Behind, Replay, Step};
 use super::ring::Found;
+
+/// How many steps of a replay are taken at once.
+const STEPS: usize = 64;
 
 /// A stream of events, inside the process.
 #[derive(Debug)]
@@ -23,6 +28,10 @@ pub struct Subscription {
     cursor: u64,
     /// What was missing at the start was told, so whatever is missing from now on is the subscriber's own slowness.
     under_way: bool,
+    /// Set while it reads what was kept before the ring.
+    replay: Option<Replay>,
+    /// The same as `under_way` when that began.
+    replay_lagged: bool,
 }
 
 impl Subscription {
@@ -35,6 +44,8 @@ impl Subscription {
             taken: VecDeque::new(),
             cursor: after,
             under_way: whole,
+            replay: None,
+            replay_lagged: false,
         }
     }
 
@@ -53,7 +64,7 @@ impl Subscription {
             Found::Some => Poll::Ready(self.hand_on()),
             Found::End => Poll::Ready(None),
             Found::Nothing => Poll::Pending,
-            Found::KeepLooking => {
+            Found::KeepLooking | Found::Behind(_) => {
                 cx.waker().wake_by_ref();
                 Poll::Pending
             }
@@ -65,7 +76,7 @@ impl Subscription {
         match self.refill(Some(cx.waker())) {
             Found::Some => Poll::Ready(()),
             Found::Nothing | Found::End => Poll::Pending,
-            Found::KeepLooking => {
+            Found::KeepLooking | Found::Behind(_) => {
                 cx.waker().wake_by_ref();
                 Poll::Pending
             }
@@ -77,7 +88,7 @@ impl Subscription {
         loop {
             match self.refill(None) {
                 Found::Some => return self.hand_on(),
-                Found::KeepLooking => {}
+                Found::KeepLooking | Found::Behind(_) => {}
                 Found::End | Found::Nothing => {
                     self.cursor = self.next - 1;
                     return None;
@@ -95,16 +106,47 @@ impl Subscription {
         if !self.taken.is_empty() {
             return Found::Some;
         }
+        let has_keeper = self.topics.keeper.is_some();
         loop {
             let lagged = std::mem::replace(&mut self.under_way, true);
-            let found = self.topics.shared().take(&mut self.next, lagged, &mut self.filter, &mut self.taken);
+            let ring = self.topics.shared();
+            let found = ring.take(&mut self.next, lagged, &mut self.filter, &mut self.taken, has_keeper);
+            drop(ring);
             match (found, waker) {
+                (Found::Behind(behind), _) => return self.catch_up(behind),
                 // Something has come in between looking and lying down.
                 (Found::Nothing, Some(waker))
                     if !self.topics.exclusive().sleep(self.slot, self.next, waker) => {}
                 (found, _) => return found,
             }
         }
+    }
+
+    /// Takes a few steps through what was kept before the ring. It is read from a disk, so the ring is free meanwhile,
+    /// and others run in between.
+    fn catch_up(&mut self, behind: Behind) -> Found {
+        let Some(keeper) = self.topics.keeper.as_deref() else { return Found::KeepLooking };
+        if self.replay.is_none() {
+            self.replay_lagged = behind.lagged;
+            self.replay = Replay::new(keeper, self.next);
+        }
+        let behind = Behind { lagged: self.replay_lagged, ..behind };
+        for _ in 0..STEPS {
+            let step = match &mut self.replay {
+                Some(replay) => replay.step(self.next, behind, |topic| self.filter.wants_topic(topic)),
+                // What is kept cannot be read: it is missing like all the rest.
+                None => behind.skip(self.next),
+            };
+            let Step::Found { gap, event, next } = step else { continue };
+            self.taken.extend(gap.map(Delivery::Gap));
+            self.taken.extend(event.map(|event| Delivery::Event(Arc::new(Event::kept(*event)))));
+            self.next = next;
+            if next >= behind.oldest {
+                self.replay = None;
+                break;
+            }
+        }
+        if self.taken.is_empty() { Found::KeepLooking } else { Found::Some }
     }
 
     fn hand_on(&mut self) -> Option<Delivery> {
@@ -117,5 +159,6 @@ impl Subscription {
 impl Drop for Subscription {
     fn drop(&mut self) {
         self.topics.exclusive().remove_subscriber(self.slot);
+        self.topics.audience.fetch_add(1, Ordering::Release);
     }
 }

@@ -20,6 +20,8 @@ pub(super) struct TopicTable {
 struct Counted {
     name: Topic,
     last: u64,
+    /// Whether its events are kept, once that was asked.
+    kept: Option<bool>,
 }
 
 impl TopicTable {
@@ -46,7 +48,7 @@ impl TopicTable {
     fn insert(&mut self, name: Topic, last: u64) -> u32 {
         let number = u32::try_from(self.topics.len()).unwrap_or(u32::MAX);
         self.numbers.insert(name.clone(), number);
-        self.topics.push(Counted { name, last });
+        self.topics.push(Counted { name, last, kept: None });
         number
     }
 
@@ -55,6 +57,12 @@ impl TopicTable {
         let topic = &mut self.topics[number as usize];
         topic.last += 1;
         (topic.name.clone(), topic.last)
+    }
+
+    /// Whether the events of a topic are kept, as `ask` says when it is asked first.
+    pub(super) fn is_kept(&mut self, number: u32, ask: impl FnOnce(&str) -> bool) -> bool {
+        let Counted { name, kept, .. } = &mut self.topics[number as usize];
+        *kept.get_or_insert_with(|| ask(name.as_str()))
     }
 
     /// How far each topic has counted, for the disk.

@@ -172,14 +172,19 @@ impl Started {
         match (place, recorder.durability) {
             (Place::At(number), Durability::Written) => {
                 end.of = Some(number);
-                Recorded::Ready(recorder.log.append_now(&end).map_err(RecordError))
+                let receipt = recorder.log.append_now(&end);
+                Recorded::Ready(
+                    receipt.map_err(RecordError).inspect(|at| recorder.announcer.recorded(&end, at)),
+                )
             }
             (place, _) => Recorded::Later(Box::pin(async move {
                 end.of = Some(match place {
                     Place::At(number) => number,
                     Place::Coming(ticket) => ticket.await?.number,
                 });
-                Ok(recorder.log.append(&end)?.await?)
+                let receipt = recorder.log.append(&end)?.await?;
+                recorder.announcer.recorded(&end, &receipt);
+                Ok(receipt)
             })),
         }
     }

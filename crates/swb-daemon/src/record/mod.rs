@@ -6,7 +6,9 @@
 //!          └─► Started ─ ended ──────────────────────┘
 //! ```
 //!
-//! * `command` – a command under way. * `shown` – what of its arguments is kept. * `refusal` – when nothing can be kept.
+//! * `command` – a command under way. `shown` – what of its arguments is kept. `refusal` – when nothing can be kept.
+//! * `events` – the recorder as the keeper of the bus: events of weight are recorded before anybody sees them, and read
+//!   back for those who were away. `announce` – telling of records.
 //!
 //! Invariants: a start is in the log before its command is carried out, an end before it is answered; every start has
 //! one end, written as `interrupted` by the next daemon if this one dies in between, or when whoever had the command
@@ -14,17 +16,21 @@
 //! of an error goes in; argument hashes are keyed and cover the whole of what came.
 //! Proof: tests beside the code.
 
+mod announce;
 mod command;
+mod events;
 mod refusal;
 mod shown;
 
 use std::path::Path;
 use std::sync::Arc;
 
+use swb_bus::topics::Topics;
 use swb_journal::audit::{
     AppendError, AuditLog, AuditOptions, AuditReader, Durability, Entry, Head, Moment, OpenError, Status,
 };
 
+use announce::Announcer;
 pub use command::{Recorded, Start, Started};
 pub use refusal::RecordError;
 
@@ -33,6 +39,7 @@ pub use refusal::RecordError;
 pub struct Recorder {
     log: AuditLog,
     durability: Durability,
+    announcer: Announcer,
 }
 
 impl Recorder {
@@ -48,7 +55,7 @@ impl Recorder {
             let (segment, offset) = (damage.segment, damage.offset);
             tracing::error!(segment, offset, "the audit log is damaged and goes on behind the damage");
         }
-        let recorder = Recorder { log, durability };
+        let recorder = Recorder { log, durability, announcer: Announcer::default() };
         recorder.end_what_is_open(&opened.unfinished, now).map_err(OpenError::Append)?;
         Ok(Arc::new(recorder))
     }
@@ -75,6 +82,18 @@ impl Recorder {
             );
         }
         Ok(())
+    }
+
+    /// From now on records are told of on these topics, to whoever listens there.
+    pub fn speak_on(&self, topics: &Arc<Topics>) {
+        self.announcer.speak_on(topics);
+    }
+
+    /// Makes everything safe and takes no more. The next daemon may open the log then.
+    pub fn close(&self) {
+        if let Err(error) = self.log.close() {
+            tracing::error!(%error, "the audit log was not closed as it should be");
+        }
     }
 
     /// The end of the log.

@@ -42,6 +42,11 @@ pub(super) fn value(value: Value, found: &mut Vec<&'static str>) -> Value {
     if bytes > ARGUMENTS { bounded(value, bytes, found) } else { redacted(value, found) }
 }
 
+/// A value that holds no secret any more, if it is not too long; otherwise its beginning.
+pub(super) fn bounded_if_long(value: Value, bytes: usize) -> Value {
+    if bytes > ARGUMENTS { bounded(value, bytes, &mut Vec::new()) } else { value }
+}
+
 /// The words of an error: without secrets and without absolute paths.
 pub(super) fn message(text: &str) -> (String, Vec<&'static str>) {
     let mut found = Vec::new();

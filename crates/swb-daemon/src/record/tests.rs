@@ -279,3 +279,50 @@ fn arguments_of_any_shape_are_taken() {
     let deep = format!("{}1{}", "[".repeat(120), "]".repeat(120));
     assert!(super::shown::arguments("a.b", &deep, &mut Vec::new()).is_some_and(|value| value != Value::Null));
 }
+
+#[test]
+fn records_are_told_of_to_whoever_listens_and_never_recorded() {
+    let dir = tempfile::tempdir().unwrap();
+    let recorder = open(dir.path(), Durability::Written);
+    let keeper = Arc::clone(&recorder) as Arc<dyn swb_bus::topics::Keeper>;
+    let retention = swb_bus::topics::Retention::default();
+    let file = dir.path().join("seq");
+    let topics = Topics::kept_by(keeper, retention, &file, std::time::SystemTime::now).unwrap();
+    recorder.speak_on(&topics);
+    run(&recorder, "a.unheard", "{}", &Ok(BusPayload::Empty));
+    assert_eq!(topics.head(), 0, "nobody listens: nothing is said");
+    let glob = |text: &str| vec![swb_proto::TopicGlob::try_from(text.to_owned()).unwrap()];
+    let other = topics.subscribe(glob("session.*"), None).unwrap();
+    run(&recorder, "a.unheard", "{}", &Ok(BusPayload::Empty));
+    assert_eq!(topics.head(), 0);
+    drop(other);
+    let mut heard = topics.subscribe(glob("audit.*"), None).unwrap();
+    run(&recorder, "a.heard", "{}", &Err(BusError::new(ERR_POLICY_DENIED, "no")));
+    let event = heard.take_now().unwrap().to_envelope(topics.now());
+    assert_eq!(
+        (event.topic.as_str(), event.session_id.as_ref().unwrap().as_str()),
+        ("audit.recorded", "sess_1")
+    );
+    let payload: Value = serde_json::from_str(event.payload.get()).unwrap();
+    assert_eq!(
+        payload,
+        json!({ "audit_id": "6", "type": "command", "method_or_topic": "a.heard", "outcome": "denied" })
+    );
+    assert!(heard.take_now().is_none());
+    drop(heard);
+    run(&recorder, "a.unheard", "{}", &Ok(BusPayload::Empty));
+    assert_eq!((topics.head(), records(dir.path()).len()), (1, 8), "telling of records makes none");
+}
+
+#[test]
+fn a_closed_record_takes_no_more_and_can_be_opened_by_the_next() {
+    let dir = tempfile::tempdir().unwrap();
+    let recorder = open(dir.path(), Durability::Synced);
+    let started = begin(&recorder, "a.b", "{}");
+    recorder.close();
+    let error = recorder.started(start("a.b", &Actor::local_user(), &meta(), None)).unwrap_err();
+    assert_eq!(BusError::from(error).reason(), "AUDIT_UNAVAILABLE");
+    let next = open(dir.path(), Durability::Written);
+    assert_eq!(records(dir.path()).pop().unwrap().entry.status, Some(Status::Interrupted));
+    drop((started, next));
+}

@@ -44,9 +44,9 @@ pub struct Head {
 #[derive(Debug)]
 pub struct AuditLog {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
     /// Held as long as the log is open; it is free the moment its holder dies.
-    _lock: File,
+    lock: File,
 }
 
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl AuditLog {
                 Some(named.map_err(|error| OpenError::io(folder, error))?)
             }
         };
-        let log = AuditLog { shared, thread, _lock: lock };
+        let log = AuditLog { shared, thread: Mutex::new(thread), lock };
         if let Some(cut) = opened.cut {
             let entry = Entry { recovered: Some(cut), ..Entry::bare(super::Kind::Recovered, now) };
             log.append(&entry).and_then(Ticket::wait).map_err(OpenError::Append)?;
@@ -155,6 +155,18 @@ impl AuditLog {
         (writer.segment().segment, writer.tip().open.iter().copied().collect())
     }
 
+    /// Writes what waits, makes it safe and takes nothing more. Another process may open the log then.
+    pub fn close(&self) -> Result<(), AppendError> {
+        self.shared.queue.close();
+        if let Some(thread) = lock(&self.thread).take() {
+            // A thread that panicked has poisoned the log; there is nothing left to write.
+            let _ = thread.join();
+        }
+        let safe = self.sync();
+        let _ = self.lock.unlock();
+        safe
+    }
+
     fn with_writer(&self, work: impl FnOnce(&mut Writer) -> std::io::Result<()>) -> Result<(), AppendError> {
         self.check()?;
         let mut writer = lock(&self.shared.writer);
@@ -175,8 +187,7 @@ impl Drop for AuditLog {
     /// Writes what waits.
     fn drop(&mut self) {
         self.shared.queue.close();
-        if let Some(thread) = self.thread.take() {
-            // A thread that panicked has poisoned the log; there is nothing left to write.
+        if let Some(thread) = lock(&self.thread).take() {
             let _ = thread.join();
         }
     }

@@ -74,7 +74,7 @@ pub(crate) use points::Points;
 pub use purge::{MIN_RETENTION_DAYS, PurgeError, PurgeOrder, PurgeProof, Purged, PurgedSpan};
 pub use read::{AuditReadError, AuditReader};
 pub use record::Record;
-pub use records::{Events, Records};
+pub use records::{Events, Looked, Records};
 pub use recover::Cut;
 pub use ticket::{Receipt, Ticket};
 pub use verify::{AnchorSeen, AnchorState, Finding, FindingKind, Report, TornTail, Verdict, verify};

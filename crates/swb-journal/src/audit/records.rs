@@ -149,6 +149,35 @@ pub struct Events {
     pub(super) after: u64,
 }
 
+/// What was found on a bounded way through a log.
+#[derive(Debug)]
+pub enum Looked {
+    /// An event.
+    Found(Box<Record>),
+    /// None so far, and there is more to look at.
+    NotYet,
+    /// None, and no more records.
+    End,
+}
+
+impl Events {
+    /// Looks for the next event among no more than so many records. Records of other kinds are not even parsed.
+    pub fn look(&mut self, records: usize) -> Result<Looked, AuditReadError> {
+        let after = self.after;
+        for _ in 0..records {
+            let Some(line) = self.records.next_line()? else { return Ok(Looked::End) };
+            if line.raw.kind != b"event" {
+                continue;
+            }
+            let record = line.parse()?;
+            if record.entry.event_seq.is_some_and(|seq| seq > after) {
+                return Ok(Looked::Found(Box::new(record)));
+            }
+        }
+        Ok(Looked::NotYet)
+    }
+}
+
 impl Iterator for Events {
     type Item = Result<Record, AuditReadError>;
 
