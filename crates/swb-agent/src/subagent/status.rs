@@ -37,7 +37,8 @@ pub(super) fn preview(text: &str, characters: usize) -> String {
     let head: String = text.chars().take(characters + 400).collect();
     let head = swb_rules::redact::redact(&head).text;
     let mut line: String = head.split_whitespace().collect::<Vec<_>>().join(" ");
-    if let Some((end, _)) = line.char_indices().nth(characters) {
+    if line.char_indices().nth(characters).is_some() {
+        let end = line.char_indices().nth(characters - 1).map_or(0, |(end, _)| end);
         line.truncate(end);
         line.push('\u{2026}');
     }
@@ -62,7 +63,7 @@ mod tests {
 
     #[test]
     fn a_preview_is_short_and_without_secrets() {
-        assert_eq!(preview("é\n".repeat(100).as_str(), 3), "é é…");
+        assert_eq!(preview("é\n".repeat(100).as_str(), 3), "é …");
         let key = format!("ghp_{}", "a1B2".repeat(9));
         assert!(!preview(&format!("{} {key}", "x".repeat(70)), 80).contains("ghp_a1"));
     }
