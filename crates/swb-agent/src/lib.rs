@@ -38,6 +38,6 @@ mod turn;
 
 pub use gate::Mode;
 pub use history::OpenError;
-pub use start::{Options, StartError, describe_tools, run};
+pub use start::{Offer, Options, StartError, describe_models, describe_tools, run};
 pub use subagent::Launch;
 pub use tools::ToolSettings;

@@ -147,6 +147,23 @@ pub fn describe_tools(settings: ToolSettings, mcp: McpOptions) -> io::Result<ser
     }))
 }
 
+/// The models of every provider at a glance.
+#[derive(Debug)]
+pub struct Offer {
+    /// Those that can be used now, as `get_available_models` lists them.
+    pub models: serde_json::Value,
+    /// Providers that want a key, with the variables that may hold it.
+    pub without_key: Vec<(String, Vec<String>)>,
+}
+
+/// All models, as a program may want to list them without a session. Providers are asked.
+pub fn describe_models(settings: Settings) -> io::Result<Offer> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let catalogue = Catalogue::new(settings, &|name| std::env::var(name).ok());
+    let models = serde_json::to_value(runtime.block_on(catalogue.entries()))?;
+    Ok(Offer { models, without_key: catalogue.without_key() })
+}
+
 async fn serve(options: Options, mut input: Input, output: Output) -> Result<(), StartError> {
     let told = Cancel::new();
     watch_signals(told.clone())?;

@@ -4,6 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 
 use crate::commands::audit::AuditCommand;
 use crate::commands::bus::BusCommand;
+use crate::commands::models::ModelsArgs;
 use crate::commands::projects::ProjectsArgs;
 use crate::commands::rpc::RpcArgs;
 use crate::commands::run::RunArgs;
@@ -71,6 +72,9 @@ pub(crate) enum Command {
     /// List what agents have worked on: their sessions, the latest first; works without the daemon.
     #[command(after_help = SESSIONS_HELP)]
     Sessions(SessionsArgs),
+    /// List the models that can be used now, and what the others want; works without the daemon.
+    #[command(after_help = MODELS_HELP)]
+    Models(ModelsArgs),
     /// List, make, open, close and forget workspaces.
     #[command(after_help = WORKSPACES_HELP)]
     Workspaces(WorkspacesArgs),
@@ -140,6 +144,13 @@ Examples:
   swb projects init                       take this folder in
   swb projects clone https://example.org/x.git
   swb projects --json | jq -r .root_path";
+
+const MODELS_HELP: &str = "\
+Examples:
+  swb models                              demo, and whatever your keys and servers offer
+  swb run --model local/llama3 'hello'    use one of them
+  swb models --json | jq -r '.provider + \"/\" + .model_id'
+Context is in tokens, prices are in US dollars for a million of them, as configured ([models] of docs/models.md).";
 
 const SESSIONS_HELP: &str = "\
 Examples:

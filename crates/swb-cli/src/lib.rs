@@ -90,6 +90,7 @@ fn run(swb: Swb, io: &Io) -> Result<u8, Failure> {
     match swb.command {
         Command::Bus(command) => return commands::bus::run(*command, set, io),
         Command::Sessions(args) => return commands::sessions::run(&args, io),
+        Command::Models(args) => return commands::models::run(&args, set, io),
         Command::Audit(command) => return commands::audit::run(command, io),
         _ => {}
     }
@@ -117,6 +118,7 @@ fn run(swb: Swb, io: &Io) -> Result<u8, Failure> {
             | Command::Schema(_)
             | Command::Rpc(_)
             | Command::Sessions(_)
+            | Command::Models(_)
             | Command::Audit(_)
             | Command::ToolsList => unreachable!("handled before the runtime started"),
         }

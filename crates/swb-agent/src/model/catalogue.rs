@@ -137,6 +137,15 @@ impl Catalogue {
         std::iter::once(demo).chain(lists.into_iter().flatten()).collect()
     }
 
+    /// The providers that cannot be used, with the variables in which they look for a key.
+    pub(crate) fn without_key(&self) -> Vec<(String, Vec<String>)> {
+        let missing = |provider: &Arc<Provider>| match &provider.access {
+            Access::Missing(variables) => Some((provider.name.clone(), variables.clone())),
+            Access::Key(_) | Access::Open => None,
+        };
+        self.providers.values().filter_map(missing).collect()
+    }
+
     async fn entries_of(&self, provider: &Arc<Provider>) -> Vec<Entry> {
         let Ok(line) = self.clients.get(provider) else { return Vec::new() };
         let listed = listing::models(provider, &line.http, self.settings.limits.listing).await;

@@ -5,7 +5,9 @@
 #[non_exhaustive]
 pub enum ModelError {
     /// No such model, or no way to reach it.
-    #[error("model `{name}` cannot be used here: {why}; `get_available_models` lists those that can")]
+    #[error(
+        "model `{name}` cannot be used here: {why}; `get_available_models` and `swb models` list those that can"
+    )]
     Unusable {
         /// The name.
         name: String,

@@ -56,6 +56,29 @@ fn models_of_those_who_answer_are_listed_with_what_is_known_of_them() {
 }
 
 #[test]
+fn people_get_the_same_list_and_hear_what_the_others_want() {
+    let peer = Peer::start();
+    peer.list_models(200, json!({ "data": [{ "id": "small", "meta": { "n_ctx_train": 2048 } }] }));
+    let settings = "[models.\"local/configured\"]\ncontext_window = 7\ninput_price = 1.5\noutput_price = 0\n";
+    let world = provided_with(&peer, &format!("{IMPATIENT}{settings}"));
+    let shown = world.swb(["models", "--provider", "local"]).ok();
+    let words: Vec<Vec<_>> = shown.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(words[0], ["local/configured", "7", "$1.50", "in,", "$0.00", "out"]);
+    assert_eq!(words[1], ["local/small", "2k", "price", "unknown"]);
+    assert_eq!(words.len(), 2, "{words:?}");
+    let all = world.swb(["models"]).ok();
+    assert!(all.stdout.starts_with("demo ") && all.stdout.contains(" free "), "{}", all.stdout);
+    assert!(
+        all.stderr.contains("groq ($GROQ_API_KEY)") && !all.stderr.contains("anthropic"),
+        "{}",
+        all.stderr
+    );
+    assert!(!format!("{}{}", all.stdout, all.stderr).contains(KEY));
+    let listed = models(&mut start(&world, "demo"));
+    assert_eq!(world.swb(["models", "--json"]).ok().json_lines(), listed);
+}
+
+#[test]
 fn what_cannot_be_used_is_not_listed() {
     let peer = Peer::start();
     peer.list_models(401, json!({ "error": { "message": "no" } }));
