@@ -1,6 +1,7 @@
 //! How it ends: shutdown, end of input, signals, a parent that goes away or does not read.
 
 use std::io::{BufRead, BufReader, Write};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
@@ -38,8 +39,11 @@ fn shutdown_cuts_a_turn_that_does_not_end_before_parents_lose_patience() {
     let world = world();
     let mut child = Child::start(&world, &[]);
     child.prompt("p", "!stall");
+    child.state("streaming");
+    let begun = Instant::now();
     child.send(json!({ "type": "shutdown" }));
     assert_eq!(child.exit_code(), Some(0));
+    assert!(begun.elapsed() < Duration::from_secs(5), "a parent would have killed it by now");
     let frames = child.rest();
     assert_eq!(frames.last().unwrap()["cancelled"], true, "{frames:?}");
 }

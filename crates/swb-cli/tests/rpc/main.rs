@@ -23,3 +23,4 @@ mod starting;
 mod subagents;
 mod tools;
 mod turns;
+mod weaknesses;

@@ -1,6 +1,6 @@
 //! What a server's tools may do is decided where every tool's is.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::hostile::config;
 use super::{call, configured, failure, record, result};
@@ -82,4 +82,37 @@ fn a_subagent_borrows_the_one_server_and_the_record_bears_its_name() {
     let task = json!({ "name": "reader", "mode": "read-only", "task": "!tool bad__good {}" });
     let frames = child.turn("q", &format!("!tool subagent {task}"));
     assert_eq!(record(&frames)["outcome"], "denied", "{frames:#?}");
+}
+
+#[test]
+fn a_subagent_of_a_subagent_borrows_the_same_server_and_both_are_named() {
+    let world = configured("");
+    let started = world.folder().join("started");
+    let lines = format!(
+        "{}STARTED = {}\n",
+        config("bad", "", "allow = [\"good\"]"),
+        json!(started.to_str().unwrap())
+    );
+    std::fs::write(world.paths().config_file(), lines).unwrap();
+    let mut child = Child::start(&world, &[]);
+    let inner = json!({ "name": "inner", "task": "!tool bad__good {\"n\": 2}\n!tool bad__die {}" });
+    let outer = json!({ "name": "outer", "task": format!("!tool subagent {inner}") });
+    let frames = child.turn("p", &format!("!tool bad__good {{}}\n!then\n!tool subagent {outer}"));
+    let mut records: Vec<_> = frames.iter().filter(|frame| frame["type"] == "mcp_call").collect();
+    records.sort_by_key(|record| (record["agents"].to_string(), record["tool"].to_string()));
+    let told: Vec<_> =
+        records.iter().map(|record| (&record["agents"], &record["tool"], &record["outcome"])).collect();
+    let (both, good) = (json!(["outer", "inner"]), json!("bad__good"));
+    let expected = [
+        (&both, &json!("bad__die"), &json!("denied")),
+        (&both, &good, &json!("ok")),
+        (&Value::Null, &good, &json!("ok")),
+    ];
+    assert_eq!(told, expected, "{records:#?}");
+    let sessions: std::collections::BTreeSet<_> =
+        records.iter().map(|record| record["session_id"].to_string()).collect();
+    assert_eq!(sessions.len(), 2, "the calls of the lower one are of its own session");
+    // One server for the whole tree: it was started once and still runs.
+    assert_eq!(frames.iter().filter(|frame| frame["state"] == "ready").count(), 1, "{frames:#?}");
+    assert!(crate::child::is_alive(&std::fs::read_to_string(&started).unwrap()));
 }
