@@ -9,7 +9,7 @@
 //! Those whom a commit has served usually come back at once with more, and a commit costs a hundred times what a message
 //! does, so it pays to wait for them: the *last* of them to come leads the group. It is awake already, so a round costs
 //! everybody one sleep and one wake-up, and nobody else is woken in between. If some do not come, the one who watches leads
-//! after the time of one commit without anybody coming. A wait in vain is remembered, and the next few groups wait for nobody. A lone
+//! once nobody came for the time of one commit. A wait in vain is remembered, and the next few groups wait for nobody. A lone
 //! writer is itself whom it expects, so it never waits.
 //!
 //! Invariants: a group is led exactly once; while it is open and no commit is under way, somebody watches it or is about
