@@ -48,8 +48,8 @@ pub(crate) fn install(folder: &Path, limit: Option<Duration>) -> Result<(), NotI
     let source = format!("llama_cpp_python-{SERVER}");
     if !folder.join(&source).exists() {
         let package = format!("llama-cpp-python=={SERVER}");
-        let mut fetch =
-            work.pip(&["download", "--no-deps", "--no-build-isolation", "--no-binary", ":all:", &package]);
+        // Its own source; what builds it may come ready-made.
+        let mut fetch = work.pip(&["download", "--no-deps", "--no-binary", "llama-cpp-python", &package]);
         work.run("fetching the server", &mut fetch)?;
         let archive = format!("{source}.tar.gz");
         work.run("unpacking the server", Command::new("tar").args(["xzf", &archive]))?;
@@ -57,7 +57,7 @@ pub(crate) fn install(folder: &Path, limit: Option<Duration>) -> Result<(), NotI
     }
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let server = format!("./{source}[server]");
-    let mut build = work.pip(&["install", "-C", "build-dir=build", &server]);
+    let mut build = work.pip(&["install", "--no-warn-conflicts", "-C", "build-dir=build", &server]);
     build
         .env("CMAKE_BUILD_PARALLEL_LEVEL", cores.to_string())
         .env("CMAKE_ARGS", "-DGGML_NATIVE=ON -DLLAMA_CURL=OFF -DLLAVA_BUILD=OFF");
