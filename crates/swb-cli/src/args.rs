@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueHint};
 
+use crate::commands::approvals::ApprovalsArgs;
 use crate::commands::audit::AuditCommand;
 use crate::commands::bus::BusCommand;
 use crate::commands::models::ModelsArgs;
@@ -81,6 +82,9 @@ pub(crate) enum Command {
     /// List projects, clone one, or take a folder in.
     #[command(after_help = PROJECTS_HELP)]
     Projects(ProjectsArgs),
+    /// List what waits for an answer; approve, deny, and take back what was allowed for a session.
+    #[command(after_help = APPROVALS_HELP, args_conflicts_with_subcommands = true)]
+    Approvals(ApprovalsArgs),
     /// Read, search, verify and export the record of what happened; works without the daemon.
     #[command(subcommand, arg_required_else_help = true)]
     Audit(AuditCommand),
@@ -138,6 +142,15 @@ Examples:
   swb workspaces create home ~/src        make one; it is open at once
   swb workspaces                          list them
   swb workspaces close home               nothing in it is lost";
+
+const APPROVALS_HELP: &str = "\
+Examples:
+  swb approvals                           what waits, with the time left
+  swb approvals show 7QK2                 an id, or so much of its beginning or end that only one is meant
+  swb approvals approve 7QK2 --for-session
+  swb approvals deny 7QK2 --reason 'not on a Friday'
+  swb approvals grants                    what was allowed for a session
+The first answer counts. Without one the call is denied when its time is over.";
 
 const PROJECTS_HELP: &str = "\
 Examples:

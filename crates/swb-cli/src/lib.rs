@@ -110,6 +110,7 @@ fn run(swb: Swb, io: &Io) -> Result<u8, Failure> {
             Command::Token(args) => commands::token::run(&args, io).await,
             Command::Workspaces(args) => commands::workspaces::run(&args, io).await,
             Command::Projects(args) => commands::projects::run(&args, io).await,
+            Command::Approvals(args) => commands::approvals::run(args, io).await,
             Command::Config(args) => commands::config::run(&args, set, io),
             Command::Doctor => commands::doctor::run(set, io).await,
             Command::Bus(_)

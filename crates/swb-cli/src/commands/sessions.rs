@@ -187,7 +187,7 @@ fn tilde(folder: &Path) -> String {
 }
 
 /// How long ago, in the largest unit.
-fn age(age: Duration) -> String {
+pub(crate) fn age(age: Duration) -> String {
     match age.as_secs() {
         seconds @ 0..60 => format!("{seconds} s"),
         seconds @ 60..3600 => format!("{} min", seconds / 60),
@@ -197,6 +197,6 @@ fn age(age: Duration) -> String {
 }
 
 /// As wide as the terminal; without one, as wide as it takes.
-fn columns() -> usize {
+pub(crate) fn columns() -> usize {
     terminal_size::terminal_size_of(std::io::stdout()).map_or(200, |(width, _)| usize::from(width.0))
 }
