@@ -6,10 +6,12 @@ use crate::commands::approvals::ApprovalsArgs;
 use crate::commands::audit::AuditCommand;
 use crate::commands::bus::BusCommand;
 use crate::commands::models::ModelsArgs;
+use crate::commands::policy::PolicyCommand;
 use crate::commands::projects::ProjectsArgs;
 use crate::commands::rpc::RpcArgs;
 use crate::commands::run::RunArgs;
 use crate::commands::sessions::SessionsArgs;
+use crate::commands::trust::TrustArgs;
 use crate::commands::workspaces::WorkspacesArgs;
 
 const AFTER_HELP: &str = "\
@@ -91,6 +93,12 @@ pub(crate) enum Command {
     /// Print the tools of that agent; with --json, their schemas.
     #[command(name = "tools_list")]
     ToolsList,
+    /// Look at the rules for what may be done, check them, ask them; works without the daemon.
+    #[command(subcommand, arg_required_else_help = true)]
+    Policy(Box<PolicyCommand>),
+    /// Let what a project's files name be run: its MCP servers, until the files change.
+    #[command(after_help = TRUST_HELP)]
+    Trust(TrustArgs),
     /// Print the token that opens the HTTP interface, or a link that signs a browser in.
     #[command(after_help = TOKEN_HELP)]
     Token(TokenArgs),
@@ -164,6 +172,13 @@ Examples:
   swb run --model local/llama3 'hello'    use one of them
   swb models --json | jq -r '.provider + \"/\" + .model_id'
 Context is in tokens, prices are in US dollars for a million of them, as configured ([models] of docs/models.md).";
+
+const TRUST_HELP: &str = "\
+Examples:
+  swb trust                               the project around this folder; shows what it would run
+  swb trust --list                        what is trusted, and what has changed since
+  swb trust --revoke ~/src/x              take it back
+Files that count: .switchboard/config.toml, .switchboard/mcp.json, .mcp.json. After any change they are inert again.";
 
 const SESSIONS_HELP: &str = "\
 Examples:

@@ -6,9 +6,11 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use serde_json::json;
 use swb_daemon::config::Layers;
+use swb_daemon::trust::Trust;
 use swb_daemon::{Config, Paths};
 
 use crate::failure::Failure;
+use crate::project_trust::ProjectTrust;
 
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
@@ -139,7 +141,8 @@ pub(crate) fn layers_of_profile(
         layers = layers.file(&paths.profile(profile).join("config.toml"))?;
     }
     if let Some(project) = project_file() {
-        layers = layers.project_file(&project)?;
+        let trust = ProjectTrust::read(paths);
+        layers = layers.project_file(&project, |bytes| trust.of_file(&project, bytes) == Trust::Trusted)?;
     }
     let variables = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));

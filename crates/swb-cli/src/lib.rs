@@ -13,6 +13,7 @@ mod incumbent;
 mod io;
 mod mcp;
 mod plain;
+mod project_trust;
 pub mod reference;
 mod terminal;
 
@@ -92,6 +93,8 @@ fn run(swb: Swb, io: &Io) -> Result<u8, Failure> {
         Command::Sessions(args) => return commands::sessions::run(&args, io),
         Command::Models(args) => return commands::models::run(&args, set, io),
         Command::Audit(command) => return commands::audit::run(command, io),
+        Command::Trust(args) => return commands::trust::run(&args, io),
+        Command::Policy(command) => return commands::policy::run(*command, set, io),
         _ => {}
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -121,6 +124,8 @@ fn run(swb: Swb, io: &Io) -> Result<u8, Failure> {
             | Command::Sessions(_)
             | Command::Models(_)
             | Command::Audit(_)
+            | Command::Policy(_)
+            | Command::Trust(_)
             | Command::ToolsList => unreachable!("handled before the runtime started"),
         }
     })

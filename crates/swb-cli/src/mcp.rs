@@ -1,18 +1,22 @@
 //! Which MCP servers an agent gets: those of the configuration, then those of an `mcp.json` of the user's.
 //!
-//! Of two servers with one name the one that was named first counts. What a project names is not started; the agent says
-//! so, and what would help.
+//! Of two servers with one name the one that was named first counts. What a project names (in its configuration or in an
+//! `mcp.json` of its own) is started only if the user has trusted the file as it is; else the agent says so, and what
+//! would help.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use swb_agent::mcp::{McpOptions, Reach, ServerSpec, read_json_file};
+use swb_agent::mcp::json_file::Named;
+use swb_agent::mcp::{JsonFileError, McpOptions, Reach, ServerSpec, parse_json_file, read_json_file};
 use swb_daemon::Paths;
-use swb_daemon::config::{Layers, McpServerConfig};
+use swb_daemon::config::{Layers, McpServerConfig, Origin};
+use swb_daemon::trust::Trust;
 use swb_proto::agent::{McpServer, McpState};
 
 use crate::failure::Failure;
 use crate::incumbent;
+use crate::project_trust::{self, ProjectTrust};
 
 /// The servers for an agent of this profile.
 pub(crate) fn options(paths: &Paths, layers: &Layers, profile: Option<&str>) -> Result<McpOptions, Failure> {
@@ -23,31 +27,58 @@ pub(crate) fn options(paths: &Paths, layers: &Layers, profile: Option<&str>) -> 
         .filter(|(_, server)| server.enabled)
         .map(|(name, server)| spec(&name, server))
         .collect();
-    let mut notices: Vec<_> = layers
-        .inert_servers()
-        .iter()
-        .map(|(name, origin)| {
-            let message = format!(
-                "it is named in {origin}, which is part of a project, and was not started; to use it, name it in {}",
-                paths.config_file().display()
-            );
-            notice(name, McpState::Inert, message)
-        })
-        .collect();
+    let trust = ProjectTrust::read(paths);
+    let mut notices: Vec<_> =
+        layers.inert_servers().iter().map(|(name, origin)| inert(paths, &trust, name, origin)).collect();
     for file in json_files(paths, profile, |name| std::env::var_os(name).map(PathBuf::from)) {
-        match read_json_file(&file) {
-            Ok(found) => {
-                for (name, server) in found {
-                    match server {
-                        Ok(server) => servers.push(server),
-                        Err(error) => notices.push(notice(&name, McpState::Failed, error.to_string())),
-                    }
-                }
-            }
-            Err(error) => notices.push(notice("mcp.json", McpState::Failed, error.to_string())),
+        take(&mut servers, &mut notices, read_json_file(&file));
+    }
+    for (path, file) in PROJECT_FILES.iter().filter_map(|name| project_trust::nearest(name)) {
+        let found = parse_json_file(&path, &file.bytes);
+        if trust.of_file(&path, &file.bytes) == Trust::Trusted {
+            take(&mut servers, &mut notices, found);
+        } else {
+            let origin = Origin::File { path };
+            let names = found.into_iter().flatten().map(|(name, _)| name);
+            notices.extend(names.map(|name| inert(paths, &trust, &name, &origin)));
         }
     }
     Ok(McpOptions { servers, notices, key_file: paths.argument_key() })
+}
+
+/// The `mcp.json` that a project may have.
+const PROJECT_FILES: [&str; 2] = [".switchboard/mcp.json", ".mcp.json"];
+
+/// Takes what a file names, and remembers what is wrong with it.
+fn take(
+    servers: &mut Vec<ServerSpec>,
+    notices: &mut Vec<McpServer>,
+    found: Result<Vec<Named>, JsonFileError>,
+) {
+    match found {
+        Ok(found) => {
+            for (name, server) in found {
+                match server {
+                    Ok(server) => servers.push(server),
+                    Err(error) => notices.push(notice(&name, McpState::Failed, error.to_string())),
+                }
+            }
+        }
+        Err(error) => notices.push(notice("mcp.json", McpState::Failed, error.to_string())),
+    }
+}
+
+/// Why a server of a project is not there.
+fn inert(paths: &Paths, trust: &ProjectTrust, name: &str, origin: &Origin) -> McpServer {
+    let why = match origin {
+        Origin::File { path } => trust.why_not(path),
+        _ => String::new(),
+    };
+    let message = format!(
+        "it is named in {origin}, which is part of a project, and was not started: {why}; or name it in {}",
+        paths.config_file().display()
+    );
+    notice(name, McpState::Inert, message)
 }
 
 fn notice(server: &str, state: McpState, message: String) -> McpServer {

@@ -28,6 +28,7 @@ pub mod record;
 mod records;
 mod recovery;
 mod subsystems;
+pub mod trust;
 pub mod watch;
 
 pub use config::Config;

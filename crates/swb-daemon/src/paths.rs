@@ -110,6 +110,11 @@ impl Paths {
         self.state.join("session-rules")
     }
 
+    /// What the user has trusted of projects.
+    pub fn trust_file(&self) -> PathBuf {
+        self.state.join("trust.json")
+    }
+
     /// The control socket.
     pub fn control_socket(&self) -> PathBuf {
         self.sockets.join("control.sock")

@@ -81,9 +81,14 @@ pub fn read_json_file(path: &Path) -> Result<Vec<Named>, JsonFileError> {
     };
     let mut text = Vec::new();
     file.take(MAX_BYTES).read_to_end(&mut text).map_err(unreadable)?;
+    parse_json_file(path, &text)
+}
+
+/// The servers of a file that was read already, of which messages speak as `path`.
+pub fn parse_json_file(path: &Path, text: &[u8]) -> Result<Vec<Named>, JsonFileError> {
     let invalid = |source| JsonFileError::Syntax { path: path.to_owned(), source };
     // By way of maps: a list would pass for a structure without names.
-    let mut file: Map<String, Value> = serde_json::from_slice(&text).map_err(invalid)?;
+    let mut file: Map<String, Value> = serde_json::from_slice(text).map_err(invalid)?;
     let named = file.remove("mcpServers").unwrap_or_else(|| Value::Object(Map::new()));
     let mut servers = Vec::new();
     for (name, value) in Map::deserialize(named).map_err(invalid)? {

@@ -46,7 +46,7 @@ use serde_json::Value;
 use swb_proto::agent::{AddedEvent, McpCall, McpServer};
 
 pub(crate) use call::CallError;
-pub use json_file::{JsonFileError, read_json_file};
+pub use json_file::{JsonFileError, parse_json_file, read_json_file};
 pub use options::{McpOptions, Reach, ServerSpec};
 pub(crate) use record::Record;
 

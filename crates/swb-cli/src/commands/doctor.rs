@@ -8,7 +8,9 @@ use swb_bus::BusHandle;
 use swb_daemon::{Description, Paths};
 use swb_proto::comms::Empty;
 use swb_proto::control::Status;
+use swb_rules::policy::LoadError;
 
+use super::policy::files::RulesHere;
 use crate::exit_code;
 use crate::failure::Failure;
 use crate::io::{BAD, DIM, GOOD, Io, NAME, WARN, layers};
@@ -53,7 +55,7 @@ pub(crate) async fn run(set: &[String], io: &Io) -> Result<u8, Failure> {
     }
     findings.push(disk_has_room(&paths));
     findings.push(socket_path(&paths));
-    findings.extend(daemon(&paths).await);
+    findings.extend(daemon(&paths, set).await);
     let worst = findings.iter().any(|finding| finding.health == Health::Bad);
     if io.json {
         io.object(&serde_json::json!({ "healthy": !worst, "findings": findings }))?;
@@ -159,7 +161,23 @@ fn socket_path(paths: &Paths) -> Finding {
     Finding::good("socket path", format!("{socket} (the runtime folder's own path is too long for a socket)"))
 }
 
-async fn daemon(paths: &Paths) -> Vec<Finding> {
+/// The rules that the next daemon would find.
+fn rules(set: &[String]) -> Vec<Finding> {
+    match RulesHere::try_read(set, None) {
+        Ok(Ok(here)) => vec![Finding::good("rules", format!("{} in force", here.own.rules.rules().count()))],
+        Ok(Err(problems)) => {
+            let bad = |problem: &LoadError| {
+                let detail = format!("{problem}; a daemon that starts now permits nothing");
+                Finding::bad("rules", detail, "mend the file; `swb policy check` tells more")
+            };
+            problems.iter().map(bad).collect()
+        }
+        // The configuration has a finding of its own.
+        Err(_) => Vec::new(),
+    }
+}
+
+async fn daemon(paths: &Paths, set: &[String]) -> Vec<Finding> {
     let socket = paths.control_socket();
     let left_behind = Description::read(&paths.description());
     let handle = match BusHandle::connect(&socket).await {
@@ -178,7 +196,7 @@ async fn daemon(paths: &Paths) -> Vec<Finding> {
                     "`swb up` replaces a dead socket; look into the log if it does not",
                 ),
             };
-            return vec![finding];
+            return std::iter::once(finding).chain(rules(set)).collect();
         }
     };
     let status = match handle.call::<Status>(Empty {}).await {

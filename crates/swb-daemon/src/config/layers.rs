@@ -134,6 +134,8 @@ pub enum ConfigError {
 pub(super) enum Trust {
     User,
     Project,
+    /// A project whose file the user has trusted as it is: what it names may be run.
+    TrustedProject,
 }
 
 /// Settings as they pile up, layer by layer.
@@ -158,21 +160,26 @@ impl Default for Layers {
 impl Layers {
     /// Adds a file. One that does not exist says nothing.
     pub fn file(self, path: &Path) -> Result<Self, ConfigError> {
-        self.read(path, Trust::User)
+        self.read(path, |_| Trust::User)
     }
 
     /// Adds a project's file. Whoever wrote it is not the one whose keys are used, so it cannot say where they go; and what
-    /// it would have run is not run.
-    pub fn project_file(self, path: &Path) -> Result<Self, ConfigError> {
-        self.read(path, Trust::Project)
+    /// it would have run is run only if the user has trusted these very bytes.
+    pub fn project_file(
+        self,
+        path: &Path,
+        is_trusted: impl FnOnce(&[u8]) -> bool,
+    ) -> Result<Self, ConfigError> {
+        self.read(path, |bytes| if is_trusted(bytes) { Trust::TrustedProject } else { Trust::Project })
     }
 
-    fn read(mut self, path: &Path, trust: Trust) -> Result<Self, ConfigError> {
+    fn read(mut self, path: &Path, whose: impl FnOnce(&[u8]) -> Trust) -> Result<Self, ConfigError> {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(self),
             Err(source) => return Err(ConfigError::Read { path: path.to_owned(), source }),
         };
+        let trust = whose(text.as_bytes());
         let mut table: Table = text
             .parse()
             .map_err(|source| ConfigError::Syntax { path: path.to_owned(), source: Box::new(source) })?;
@@ -466,7 +473,7 @@ mod tests {
         let path = dir.path().join("config.toml");
         std::fs::write(&path, "[providers.anthropic]\nbase_url = \"http://evil/v1\"\n[log]\nkeep = 3\n")
             .unwrap();
-        let layers = Layers::default().project_file(&path).unwrap();
+        let layers = Layers::default().project_file(&path, |_| true).unwrap();
         let config = layers.finish().unwrap();
         assert!(config.providers.is_empty());
         assert_eq!(config.log.keep, 3);

@@ -1,8 +1,8 @@
 //! MCP servers: tables of their own under `mcp`, each taken or refused as a whole.
 //!
 //! A server is not put together from several files: the later table replaces the earlier one. A project's table replaces
-//! nothing and starts nothing. It names a program to run, and whoever can write into the project is not the user; such
-//! servers are only remembered, so that it can be said why they are not there.
+//! nothing, and starts nothing before the user has trusted the file. It names a program to run, and whoever can write into
+//! the project is not the user; such servers are only remembered, so that it can be said why they are not there.
 
 use std::collections::BTreeMap;
 
@@ -106,10 +106,13 @@ impl Servers {
             let config = McpServerConfig::deserialize(Value::Table(table))
                 .map_err(|error| wrong(key.clone(), origin, error.message()))?;
             config.check().map_err(|problem| wrong(key, origin, problem))?;
-            if trust == Trust::User {
-                self.in_force.insert(name, (config, origin.clone()));
-            } else {
-                self.inert.insert(name, origin.clone());
+            match trust {
+                Trust::User => drop(self.in_force.insert(name, (config, origin.clone()))),
+                // Also a trusted project does not change a server of the user's.
+                Trust::TrustedProject if !self.in_force.contains_key(&name) => {
+                    self.in_force.insert(name, (config, origin.clone()));
+                }
+                Trust::Project | Trust::TrustedProject => drop(self.inert.insert(name, origin.clone())),
             }
         }
         Ok(())
@@ -162,11 +165,18 @@ mod tests {
     use super::*;
 
     fn layers(user: &str, project: &str) -> Result<Layers, ConfigError> {
+        layers_with(user, project, false)
+    }
+
+    fn layers_with(user: &str, project: &str, is_trusted: bool) -> Result<Layers, ConfigError> {
         let dir = tempfile::tempdir().unwrap();
         let (user_file, project_file) = (dir.path().join("user.toml"), dir.path().join("project.toml"));
         std::fs::write(&user_file, user).unwrap();
         std::fs::write(&project_file, project).unwrap();
-        Layers::default().file(&user_file)?.project_file(&project_file)
+        Layers::default().file(&user_file)?.project_file(&project_file, |bytes| {
+            assert_eq!(bytes, project.as_bytes());
+            is_trusted
+        })
     }
 
     #[test]
@@ -177,6 +187,18 @@ mod tests {
         let Config { mcp, log, .. } = layers.finish().unwrap();
         assert_eq!((mcp.len(), mcp["a"].command.as_str(), log.keep), (1, "good", 3));
         assert_eq!(layers.inert_servers().keys().collect::<Vec<_>>(), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_trusted_project_starts_servers_and_still_changes_none_of_the_users() {
+        let user = "[mcp.a]\ncommand = \"good\"\n";
+        let project =
+            "[mcp.a]\ncommand = \"other\"\n[mcp.b]\nurl = \"http://x\"\n[agent]\ntool_mode = \"full\"\n";
+        let layers = layers_with(user, project, true).unwrap();
+        let Config { mcp, agent, .. } = layers.finish().unwrap();
+        assert_eq!((mcp["a"].command.as_str(), mcp["b"].url.as_str()), ("good", "http://x"));
+        assert_eq!(layers.inert_servers().keys().collect::<Vec<_>>(), ["a"]);
+        assert_eq!(agent.tool_mode, "workspace", "what agents may do is not a project's to say");
     }
 
     #[test]

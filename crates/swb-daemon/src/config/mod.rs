@@ -49,7 +49,7 @@ pub struct Config {
     pub models: BTreeMap<String, ModelEntry>,
     /// Providers of models by name. Not read from a project's file.
     pub providers: BTreeMap<String, ProviderConfig>,
-    /// MCP servers whose tools agents can use, by name. Those of a project's file are not started.
+    /// MCP servers whose tools agents can use, by name. Those of a project's file are started once it is trusted.
     pub mcp: BTreeMap<String, McpServerConfig>,
 }
 

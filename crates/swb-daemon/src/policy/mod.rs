@@ -23,8 +23,11 @@ mod reload;
 mod rule_folder;
 mod sessions;
 mod told;
+mod tool_call;
 
 pub use decide::{Place, Policy};
 pub use layer::{Health, Load, load_of};
+pub(crate) use rule_folder::read_plain;
 pub use rule_folder::{RuleFile, RuleFolder};
 pub use sessions::RestrictError;
+pub use tool_call::{Asked, ToolCall, Workspace, WrongCall};

@@ -44,7 +44,7 @@ pub use input::Input;
 pub use load::{LoadError, Loaded, MAX_FILE_BYTES, MAX_RULES, Source};
 pub use resource::Resource;
 pub use rule::{Effect, Layer, RuleInfo};
-pub use vocabulary::{actions, is_action};
+pub use vocabulary::{actions, fits, is_action};
 
 /// The schema that rules are checked against, for `swb policy check` and editors.
 pub const SCHEMA: &str = include_str!("switchboard.cedarschema");

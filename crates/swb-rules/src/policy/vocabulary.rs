@@ -56,6 +56,13 @@ pub fn is_action(name: &str) -> bool {
     VOCABULARY.action(name).is_some()
 }
 
+/// Whether an action can be done to such a thing.
+#[must_use]
+pub fn fits(action: &str, resource: &super::Resource) -> bool {
+    let words = Vocabulary::get();
+    words.action(action).is_some_and(|action| words.actions[action].resources.contains(&resource.kind()))
+}
+
 impl Vocabulary {
     pub(super) fn get() -> &'static Self {
         &VOCABULARY

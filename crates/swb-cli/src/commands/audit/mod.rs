@@ -4,7 +4,7 @@ mod export;
 mod head;
 mod place;
 mod rebuild;
-mod search;
+pub(in crate::commands) mod search;
 mod show;
 mod tail;
 mod verify;

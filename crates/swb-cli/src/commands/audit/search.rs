@@ -89,7 +89,8 @@ impl Named for Kind {
     const NAMES: &'static str = "start, end, event, hold, release, purge, recovered";
 }
 
-fn moment(text: &str) -> Result<Moment, String> {
+/// A moment as people write it: a date, or how long ago.
+pub(in crate::commands) fn moment(text: &str) -> Result<Moment, String> {
     let (number, unit) = text.split_at(text.len() - text.chars().next_back().map_or(0, char::len_utf8));
     let seconds = match unit {
         "s" => Some(1),

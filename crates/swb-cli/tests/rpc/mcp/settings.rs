@@ -29,6 +29,41 @@ fn a_server_of_a_project_is_not_started_and_it_is_said_why() {
 }
 
 #[test]
+fn what_a_project_names_is_started_once_it_is_trusted_and_until_it_changes() {
+    let world = world();
+    let started = world.folder().join("started");
+    let project = world.folder().join(".switchboard");
+    std::fs::create_dir_all(&project).unwrap();
+    let tempting = format!("{}STARTED = {}\n", config("tempting", "", ""), json!(started.to_str().unwrap()));
+    std::fs::write(project.join("config.toml"), &tempting).unwrap();
+    let why = until_state(&mut agent(&world), "tempting", "inert")["message"].as_str().unwrap().to_owned();
+    assert!(why.contains("`swb trust ") && !why.contains("has changed"), "{why}");
+    let trusted = world.swb(["trust", "--json"]).ok().json();
+    assert!(trusted["files"][0]["runs"][0].as_str().unwrap().starts_with("tempting: /"), "{trusted}");
+    let mut child = agent(&world);
+    assert_eq!(result(&mut child, "tempting__good", json!({})), "good did it");
+    assert!(started.exists());
+    std::fs::write(project.join("config.toml"), format!("{tempting}# another\n")).unwrap();
+    let why = until_state(&mut agent(&world), "tempting", "inert")["message"].as_str().unwrap().to_owned();
+    assert!(why.contains("has changed since it was trusted"), "{why}");
+}
+
+#[test]
+fn the_mcp_json_of_a_project_needs_trust_too() {
+    let world = world();
+    let args = ["--ignored", "--exact", "mcp::hostile::serve"];
+    let good =
+        json!({ "command": std::env::current_exe().unwrap(), "args": args, "env": { "MISBEHAVE": "" } });
+    let file = json!({ "mcpServers": { "theirs": good } });
+    std::fs::write(world.folder().join(".mcp.json"), file.to_string()).unwrap();
+    until_state(&mut agent(&world), "theirs", "inert");
+    world.swb(["trust"]).ok();
+    assert_eq!(result(&mut agent(&world), "theirs__good", json!({})), "good did it");
+    world.swb(["trust", "--revoke"]).ok();
+    until_state(&mut agent(&world), "theirs", "inert");
+}
+
+#[test]
 fn the_incumbents_file_is_read_where_it_lies() {
     let world = world();
     let base = world.folder().join("base");
