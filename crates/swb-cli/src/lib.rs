@@ -90,7 +90,6 @@ fn run(swb: Swb, io: &Io) -> Result<u8, Failure> {
     io.settle(set)?;
     match swb.command {
         Command::Bus(command) => return commands::bus::run(*command, set, io),
-        Command::Sessions(args) => return commands::sessions::run(&args, io),
         Command::Models(args) => return commands::models::run(&args, set, io),
         Command::Audit(command) => return commands::audit::run(command, io),
         Command::Trust(args) => return commands::trust::run(&args, io),
@@ -112,6 +111,7 @@ fn run(swb: Swb, io: &Io) -> Result<u8, Failure> {
             Command::Events(args) => commands::events::run(args, io).await,
             Command::Token(args) => commands::token::run(&args, io).await,
             Command::Workspaces(args) => commands::workspaces::run(&args, io).await,
+            Command::Sessions(args) => commands::sessions::run(&args, io).await,
             Command::Projects(args) => commands::projects::run(&args, io).await,
             Command::Approvals(args) => commands::approvals::run(args, io).await,
             Command::Config(args) => commands::config::run(&args, set, io),
@@ -121,7 +121,6 @@ fn run(swb: Swb, io: &Io) -> Result<u8, Failure> {
             | Command::Man(_)
             | Command::Schema(_)
             | Command::Rpc(_)
-            | Command::Sessions(_)
             | Command::Models(_)
             | Command::Audit(_)
             | Command::Policy(_)

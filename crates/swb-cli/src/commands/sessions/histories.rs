@@ -1,39 +1,22 @@
-//! `swb sessions`: what agents have worked on. No daemon is needed.
+//! What agents have worked on: one file each, looked at without reading it whole.
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use clap::Args;
 use serde_json::{Value, json};
 use swb_agent::sessions::{Glance, Known, LastTurn, Listed, newest_first};
 use swb_daemon::Paths;
 use swb_proto::Timestamp;
 
-use super::rpc::profile_name;
-use crate::exit_code;
+use super::SessionsArgs;
+use super::kept::{Kept, word};
 use crate::failure::Failure;
 use crate::io::{BAD, DIM, GOOD, Io, NAME, WARN};
 use crate::plain;
 
 /// How many are shown unless more are asked for.
 const USUAL: usize = 30;
-
-#[derive(Debug, Args)]
-pub(crate) struct SessionsArgs {
-    /// Only those that were started in this folder.
-    #[arg(long)]
-    here: bool,
-    /// All of them, those of subagents too, below the sessions that started them.
-    #[arg(long, short)]
-    all: bool,
-    /// So many at most, the latest. Usually 30; with --json or --all as many as there are.
-    #[arg(long, short = 'n', value_name = "COUNT")]
-    limit: Option<usize>,
-    /// Those of this profile.
-    #[arg(long, value_name = "NAME", value_parser = profile_name)]
-    profile: Option<String>,
-}
 
 /// A session with what was seen of it.
 struct Seen {
@@ -42,7 +25,8 @@ struct Seen {
     below: Vec<Seen>,
 }
 
-pub(crate) fn run(args: &SessionsArgs, io: &Io) -> Result<u8, Failure> {
+/// Lists them with what the daemon says of each, and then what only the daemon knows of.
+pub(super) fn list(args: &SessionsArgs, mut kept: Kept, io: &Io) -> Result<(), Failure> {
     let folder = Paths::from_env()?.sessions(args.profile.as_deref());
     let listed = newest_first(&folder)
         .map_err(|error| Failure::new(format!("cannot list {}", folder.display())).because(error))?;
@@ -55,16 +39,18 @@ pub(crate) fn run(args: &SessionsArgs, io: &Io) -> Result<u8, Failure> {
         seen = under_their_parents(seen);
         seen.truncate(limit);
     }
-    if seen.is_empty() && !io.json {
-        io.note(format!("{DIM}no sessions yet: `swb rpc` begins one{DIM:#}"));
-    }
     for session in &seen {
-        show(session, 0, io)?;
+        show(session, 0, &mut kept, io)?;
+    }
+    // Those of other folders and profiles are not asked for then.
+    let others = if args.here || args.profile.is_some() { 0 } else { kept.show(io)? };
+    if seen.is_empty() && others == 0 && !io.json {
+        io.note(format!("{DIM}no sessions yet: `swb run` begins one{DIM:#}"));
     }
     if !io.json && wanted.next().is_some() {
         io.note(format!("{DIM}… and older ones: `swb sessions --all`{DIM:#}"));
     }
-    Ok(exit_code::SUCCESS)
+    Ok(())
 }
 
 fn look(listed: Listed, all: bool, here: Option<&Path>) -> Option<Seen> {
@@ -114,13 +100,18 @@ fn take(at: usize, slots: &mut [Option<Seen>], below: &HashMap<usize, Vec<usize>
     Some(seen)
 }
 
-fn show(seen: &Seen, depth: usize, io: &Io) -> Result<(), Failure> {
+fn show(seen: &Seen, depth: usize, kept: &mut Kept, io: &Io) -> Result<(), Failure> {
+    let state = kept.take(&seen.listed.id);
     if io.json {
-        io.line(to_json(seen))?;
+        let mut object = to_json(seen);
+        if let Some(state) = state {
+            object["state"] = word(state).into();
+        }
+        io.line(object)?;
     } else {
         io.line(to_line(seen, depth, columns()))?;
     }
-    seen.below.iter().try_for_each(|below| show(below, depth + 1, io))
+    seen.below.iter().try_for_each(|below| show(below, depth + 1, kept, io))
 }
 
 fn to_json(seen: &Seen) -> Value {
