@@ -1,6 +1,7 @@
 //! The daemon: from taking the lock to removing the socket.
 //!
-//! Start: private folders → lock → record → records → rules → numbers → approvals → bus → what a crash left open → HTTP → socket → description → `bus.ready`. Stop, in the opposite order:
+//! Start: private folders → lock → record → records → rules → numbers → approvals → bus → what a crash left open → gate
+//! → HTTP → socket → description → `bus.ready`. Stop, in the opposite order:
 //! `bus.stopping` → requests in flight finish, streams end → connections are written empty → description and socket go →
 //! lock. HTTP is the one part that may be missing: what kept it from starting is told in the status.
 //! A start that fails half way undoes what it did.
@@ -12,6 +13,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::json;
+use swb_bus::gate::Gate;
 use swb_bus::topics::{Keeper, Retention, Topics};
 use swb_bus::transport::{ControlServer, ServerLimits};
 use swb_bus::{Bus, BusHandle};
@@ -23,6 +25,7 @@ use tokio::sync::watch;
 use crate::approvals::Approvals;
 use crate::config::Config;
 use crate::description::Description;
+use crate::gate::{FrontGate, HouseGate};
 use crate::git::Git;
 use crate::http::Http;
 use crate::lock::{DaemonLock, LockError, is_served};
@@ -109,6 +112,10 @@ impl Daemon {
         for folder in [&paths.runtime, &paths.sockets, &paths.state] {
             private_dir::ensure(folder)?;
         }
+        // There, so that they can be hidden from agents: what is not there could be made by one.
+        for folder in [&paths.config, &paths.data] {
+            private_dir::make(folder)?;
+        }
         let socket = paths.control_socket();
         let running = || StartErrorKind::AlreadyRunning {
             pid: Description::read(&paths.description()).map(|description| description.pid),
@@ -184,10 +191,16 @@ impl Daemon {
         recovery::close_what_is_open(&records, &approvals, &bus);
         tokio::spawn(Arc::clone(&approvals).keep_time());
         // Before the socket, so that whoever gets an answer there gets the whole of it.
-        let http = Http::start(&paths, config, bus.topics()).await;
+        let gate: Arc<dyn Gate> = Arc::new(FrontGate(Arc::new(HouseGate {
+            records,
+            policy,
+            approvals: Arc::clone(&approvals),
+            recorder: Arc::clone(&recorder),
+        })));
+        let http = Http::start(&paths, config, bus.topics(), Arc::clone(&gate)).await;
         description.http = http.state().url();
         let _ = http_state.set(http.state().clone());
-        let server = ControlServer::listen(Arc::clone(&bus), &socket, limits)
+        let server = ControlServer::listen_behind(Some(gate), Arc::clone(&bus), &socket, limits)
             .map_err(|source| StartErrorKind::Io { path: socket.clone(), source })?;
         if let Err(source) = description.write(&paths.description()) {
             let _ = remove(&socket);

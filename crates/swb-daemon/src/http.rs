@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use swb_bus::gate::Gate;
 use swb_bus::topics::Topics;
 use swb_gateway::{Gateway, GatewayOptions};
 
@@ -45,7 +46,12 @@ pub(crate) struct Http {
 }
 
 impl Http {
-    pub(crate) async fn start(paths: &Paths, config: &Config, topics: &Arc<Topics>) -> Self {
+    pub(crate) async fn start(
+        paths: &Paths,
+        config: &Config,
+        topics: &Arc<Topics>,
+        gate: Arc<dyn Gate>,
+    ) -> Self {
         let http = &config.http;
         if !http.enabled {
             return Http { gateway: None, state: HttpState::Off };
@@ -59,7 +65,7 @@ impl Http {
             heartbeat: Duration::from_secs(http.heartbeat_s),
             max_connections: http.max_connections,
         };
-        match Gateway::start(&options, Arc::clone(topics), None).await {
+        match Gateway::start(&options, Arc::clone(topics), Some(gate)).await {
             Ok(gateway) => {
                 let url = gateway.url();
                 tracing::info!(url, "listening for HTTP");

@@ -6,6 +6,7 @@
 //! * [`paths`], [`config`] – where things lie, and how they are set.
 //! * [`policy`] – which rules hold: files, reloading, projects, sessions.
 //! * [`approvals`] – questions that people answer, kept and waited for.
+//! * `gate` – what every command passes before a subsystem sees it; [`containment`] – what an agent in a cell does not see.
 //! * `subsystems` – one file per prefix; `records` what they keep, `recovery` what becomes of it after a crash; `record` what happened.
 //!
 //! Invariants: one daemon per runtime folder (an flock decides, not a file's existence); a socket is unlinked only by the
@@ -13,8 +14,10 @@
 
 pub mod approvals;
 pub mod config;
+pub mod containment;
 mod daemon;
 mod description;
+mod gate;
 mod git;
 mod http;
 mod lock;

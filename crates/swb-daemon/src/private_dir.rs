@@ -38,6 +38,12 @@ pub(crate) fn ensure(path: &Path) -> Result<(), PrivateDirError> {
     Ok(())
 }
 
+/// Makes a folder that only this user can enter, if there is nothing. One that is there is as people want it.
+pub(crate) fn make(path: &Path) -> Result<(), PrivateDirError> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(|source| PrivateDirError::Io { path: path.to_owned(), source })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

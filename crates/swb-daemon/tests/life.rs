@@ -6,6 +6,7 @@ use std::os::unix::process::CommandExt;
 use serde_json::json;
 use swb_bus::topics::Delivery;
 use swb_daemon::StartErrorKind;
+use swb_proto::TopicGlob;
 use swb_proto::event::GapReason;
 use testkit::{Wire, World, wait};
 
@@ -114,7 +115,9 @@ fn a_connected_subscriber_survives_a_crash_and_is_told_what_it_missed() {
     world.start();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let handle = runtime.block_on(world.connect());
-    let mut events = runtime.block_on(handle.subscribe(vec![], None)).unwrap();
+    let mut events = runtime
+        .block_on(handle.subscribe(vec![TopicGlob::try_from("bus.*".to_owned()).unwrap()], None))
+        .unwrap();
     world.crash_and_restart();
     let next = |events: &mut swb_bus::EventStream| {
         runtime

@@ -138,7 +138,8 @@ fn events_are_replayed_and_continued_in_both_dialects() {
     );
     wire.ask(&rpc("agents", message));
     assert_eq!(late.receive().unwrap()["seq"], after + 2);
-    let other = late.ask(&rpc("events.subscribe", json!({"after":after + 1})))["result"].take();
+    let other =
+        late.ask(&rpc("events.subscribe", json!({"topics":["agents.*"],"after":after + 1})))["result"].take();
     let notification = late.receive().unwrap();
     assert_eq!(
         (

@@ -85,6 +85,8 @@ ids! {
     ApprovalId = "apr_";
     /// A standing answer.
     GrantId = "grant_";
+    /// What the gate decided.
+    DecisionId = "dec_";
     /// Who acts.
     ActorId = "user_";
 }

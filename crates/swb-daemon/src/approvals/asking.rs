@@ -99,6 +99,11 @@ impl Approvals {
         asked.await.unwrap_or_else(|panic| Err(AskError::NotKept(io::Error::other(panic))))
     }
 
+    /// Takes a question back. May wait for the disk.
+    pub fn withdraw(&self, approval: &str) -> io::Result<()> {
+        self.change(|desk, now| ((), desk.withdraw(now, approval)))
+    }
+
     /// Waits for a question that was put before. None if there is no such question.
     #[must_use]
     pub fn wait_for(&self, approval: &str) -> Option<Waiting> {

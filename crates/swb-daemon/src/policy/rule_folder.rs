@@ -203,7 +203,7 @@ mod tests {
         let folder = RuleFolder::of_user(dir.path());
         std::fs::create_dir(folder.path()).unwrap();
         let file = folder.path().join("a.cedar");
-        let mut errors = |expected: &str, make: &dyn Fn(&Path)| {
+        let errors = |expected: &str, make: &dyn Fn(&Path)| {
             make(&file);
             let errors = folder.read().unwrap_err();
             assert_eq!(errors[0].file, "policy/a.cedar");

@@ -176,6 +176,18 @@ impl Desk {
         self.close(|approval| approval.deadline <= now && which(approval), &outcome)
     }
 
+    /// Whoever asked wants no answer any more.
+    pub fn withdraw(&mut self, now: u64, id: &str) -> Vec<ApprovalEvent> {
+        let outcome = Outcome {
+            status: Status::Denied,
+            resolved_by: None,
+            reason: Some("the question was taken back".to_owned()),
+            resolved_at: self.not_before(now),
+            grant_id: None,
+        };
+        self.close(|approval| approval.request.id == id, &outcome)
+    }
+
     /// An agent has ended: what it and those below it have asked is answered with no, and its grants end.
     pub fn end_agent(&mut self, now: u64, agent: &str) -> Vec<ApprovalEvent> {
         let now = self.not_before(now);
