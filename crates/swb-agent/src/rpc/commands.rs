@@ -187,6 +187,7 @@ impl Agent {
             context_tokens: history.context_tokens(),
             context_window: self.models.context_window(&history.model),
             cost: self.models.cost(history.used_by_model()),
+            estimated: totals.estimated,
             input_tokens: totals.input_tokens,
             message_count: history.messages().len(),
             model: history.model.clone(),

@@ -139,6 +139,8 @@ pub(super) struct Stats {
     pub(super) context_window: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cost: Option<f64>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) estimated: bool,
     pub(super) input_tokens: u64,
     pub(super) message_count: usize,
     pub(super) model: String,

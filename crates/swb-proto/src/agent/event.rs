@@ -27,6 +27,9 @@ pub struct TurnUsage {
     /// The model, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Whether any of it is a guess, because a server counted nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
 }
 
 impl TurnUsage {
@@ -39,6 +42,7 @@ impl TurnUsage {
         let sum = |a: Option<u64>, b: Option<u64>| a.map_or(b, |a| Some(a + b.unwrap_or(0)));
         self.cache_creation_5m = sum(self.cache_creation_5m, other.cache_creation_5m);
         self.cache_creation_1h = sum(self.cache_creation_1h, other.cache_creation_1h);
+        self.estimated |= other.estimated;
     }
 }
 

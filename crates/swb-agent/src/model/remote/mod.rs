@@ -22,6 +22,7 @@ pub(crate) mod listing;
 mod options;
 mod request;
 mod tap;
+mod uncounted;
 mod usage;
 
 use std::collections::VecDeque;
@@ -42,6 +43,7 @@ use backoff::Next;
 use events::Events;
 use failure::Failure;
 use tap::Tap;
+use uncounted::Uncounted;
 
 /// A model of a provider.
 #[derive(Debug, Clone)]
@@ -80,6 +82,7 @@ impl Model for Remote {
             prompt,
             failed: 0,
             waiting: VecDeque::new(),
+            uncounted: Uncounted::default(),
             phase: Phase::Begin,
         };
         stream::unfold(call, |mut call| async move {
@@ -102,6 +105,7 @@ struct Call {
     failed: u32,
     /// Pieces that were understood and not yet taken.
     waiting: VecDeque<Delta>,
+    uncounted: Uncounted,
     phase: Phase,
 }
 
@@ -119,12 +123,20 @@ impl Call {
             if let Some(delta) = self.waiting.pop_front() {
                 if matches!(delta, Delta::Stop) {
                     self.phase = Phase::Over;
+                    if let Some(usage) = self.guess() {
+                        self.waiting.push_front(delta);
+                        return Some(Ok(usage));
+                    }
                 }
+                self.uncounted.see(&delta);
                 return Some(Ok(delta));
             }
             let failure = match &mut self.phase {
                 Phase::Over => return None,
                 Phase::Fail(_) => {
+                    if let Some(usage) = self.guess() {
+                        return Some(Ok(usage));
+                    }
                     let Phase::Fail(error) = std::mem::replace(&mut self.phase, Phase::Over) else {
                         return None;
                     };
@@ -150,6 +162,13 @@ impl Call {
             // What was understood before it went wrong is still given out first.
             self.phase = self.after(failure);
         }
+    }
+
+    /// What the answer has used, if there is one and nobody else says it.
+    fn guess(&mut self) -> Option<Delta> {
+        let mut usage = self.uncounted.take(&self.prompt)?;
+        usage.model = Some(self.model.name.clone());
+        Some(Delta::Usage(usage))
     }
 
     /// What follows a failed attempt: the next one, or the end.

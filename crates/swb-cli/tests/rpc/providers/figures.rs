@@ -53,6 +53,27 @@ fn every_kind_of_token_is_counted_apart() {
 }
 
 #[test]
+fn what_a_server_does_not_count_is_guessed_and_called_a_guess() {
+    let peer = Peer::start();
+    let world = provided(&peer);
+    let mut child = start(&world, MODELS[1]);
+    peer.reply(Reply::stream([openai::text("some words"), openai::finish("stop"), openai::DONE.to_owned()]));
+    let usage = usage_of_turn(&mut child);
+    assert_eq!((&usage["estimated"], &usage["output_tokens"]), (&json!(true), &json!(3)), "{usage}");
+    let input = usage["input_tokens"].as_u64().unwrap();
+    assert!(input > 100, "the system prompt and the tools are given, too: {usage}");
+    // An answer that fails has been given, too; one without a word is not known to have been.
+    peer.reply(Reply::stream([openai::text("half"), openai::finish("length"), openai::DONE.to_owned()]));
+    let usage = usage_of_turn(&mut child);
+    assert!(usage["input_tokens"].as_u64() > Some(input), "{usage}");
+    assert_eq!(stats(&mut child)["estimated"], true);
+    let mut other = start(&world, MODELS[1]);
+    peer.reply(Reply::status(401, "no"));
+    let usage = usage_of_turn(&mut other);
+    assert_eq!((usage.get("estimated"), &usage["input_tokens"]), (None, &json!(0)), "{usage}");
+}
+
+#[test]
 fn a_cost_is_the_sum_over_all_models_and_is_absent_if_a_price_is_unknown() {
     let peer = Peer::start();
     let world = provided_with(&peer, &format!("{IMPATIENT}{PRICES}"));

@@ -73,8 +73,9 @@ impl Status {
         if let Some(usage) = &self.usage {
             let given =
                 usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens;
-            parts.push(format!("{} tokens in", grouped(given)));
-            parts.push(format!("{} out", grouped(usage.output_tokens)));
+            let about = if usage.estimated { "~" } else { "" };
+            parts.push(format!("{about}{} tokens in", grouped(given)));
+            parts.push(format!("{about}{} out", grouped(usage.output_tokens)));
         }
         let figure = |key: &str| stats.and_then(|stats| stats.get(key));
         // Nothing is known of a price that is not there.
