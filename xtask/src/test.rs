@@ -43,7 +43,8 @@ fn real_model(args: &TestArgs) -> anyhow::Result<()> {
     let server = model::Server::start(&folder, 0)?;
     println!("{} serves {}", server.endpoint(), model::NAME);
     // One at a time: the server has one model, and it thinks slowly.
-    let mut tests = cargo(&["test", "--package", "swb-cli", "--test", "real_model", "--", "--ignored"]);
+    // Of the workspace, though they are of one package: so they are built as all other tests are, and not once more.
+    let mut tests = cargo(&["test", "--workspace", "--test", "real_model", "--", "--ignored"]);
     tests.args(["--test-threads", "1"]).env("REAL_MODEL_ENDPOINT", server.endpoint());
     cargo::run(&mut tests)
 }

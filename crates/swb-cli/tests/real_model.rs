@@ -7,6 +7,8 @@
 #[expect(dead_code, reason = "the parent of the other suite, of which these tests need a part")]
 mod child;
 
+use std::time::Duration;
+
 use child::{Child, kinds, text, world};
 use serde_json::{Value, json};
 use testkit::World;
@@ -24,11 +26,16 @@ fn served() -> World {
     world
 }
 
+/// An agent with a model that may think slowly, on a machine that may be busy.
+fn start_with(world: &World, arguments: &[&str]) -> Child {
+    let mut child = Child::start(world, arguments);
+    child.patience = Duration::from_secs(300);
+    child
+}
+
 fn start(world: &World) -> Child {
-    Child::start(
-        world,
-        &["--model", MODEL, "--system", "You are a friendly assistant. Answer in one short sentence."],
-    )
+    let system = "You are a friendly assistant. Answer in one short sentence.";
+    start_with(world, &["--model", MODEL, "--system", system])
 }
 
 /// Whole, or as long as we allowed.
@@ -94,7 +101,7 @@ fn a_real_model_writes_summaries_and_goes_on_after_a_restart() {
     let session = child.session_id.clone();
     child.send(json!({ "type": "shutdown" }));
     assert_eq!(child.exit_code(), Some(0));
-    let mut child = Child::start(&world, &["--continue", &session]);
+    let mut child = start_with(&world, &["--continue", &session]);
     assert_eq!(child.state("model"), MODEL);
     let compacted = child.ask(json!({ "type": "compact", "id": "c" }));
     assert!(compacted["summary"].as_str().is_some_and(|summary| summary.contains("Turing")), "{compacted}");

@@ -16,6 +16,11 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// As much as the model was trained for.
 const CONTEXT: &str = "8192";
 
+/// Runs the server until its standard input ends, so that it ends with us, whatever ends us.
+const UNTIL_WE_END: &str = "import os, runpy, sys, threading; \
+    threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start(); \
+    runpy.run_module('llama_cpp.server', run_name='__main__')";
+
 /// A running server; it ends with this value.
 pub(crate) struct Server {
     child: Child,
@@ -30,19 +35,10 @@ impl Server {
         let weights = weights(&python)?;
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let mut command = Command::new(&python);
-        command.args([
-            "-m",
-            "llama_cpp.server",
-            "--model_alias",
-            NAME,
-            "--host",
-            "127.0.0.1",
-            "--n_ctx",
-            CONTEXT,
-        ]);
+        command.args(["-c", UNTIL_WE_END, "--model_alias", NAME, "--host", "127.0.0.1", "--n_ctx", CONTEXT]);
         command.arg("--model").arg(weights).args(["--port", &port.to_string()]);
         command.args(["--n_threads", &cores.to_string(), "--verbose", "false"]);
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0).spawn();
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0).spawn();
         let mut server = Server { child: child.context("cannot run the server")?, port };
         let begun = Instant::now();
         while !server.answers() {
@@ -64,6 +60,8 @@ impl Server {
 
     /// Waits for its end.
     pub(crate) fn wait(&mut self) -> anyhow::Result<()> {
+        // Waiting would close the line by which it knows that we are here.
+        let _line = self.child.stdin.take();
         let status = self.child.wait()?;
         bail!("the server has ended: {status}")
     }

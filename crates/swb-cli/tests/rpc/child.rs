@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child as Process, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -18,6 +19,8 @@ pub(crate) struct Child {
     stdin: Option<ChildStdin>,
     frames: Receiver<Value>,
     pub(crate) session_id: String,
+    /// How long to wait for a frame.
+    pub(crate) patience: Duration,
 }
 
 impl Child {
@@ -62,7 +65,7 @@ impl Child {
                 }
             }
         });
-        Child { process, stdin, frames, session_id: String::new() }
+        Child { process, stdin, frames, session_id: String::new(), patience: PATIENCE }
     }
 
     #[track_caller]
@@ -84,7 +87,7 @@ impl Child {
     /// The next frame.
     #[track_caller]
     pub(crate) fn next(&mut self) -> Value {
-        self.frames.recv_timeout(PATIENCE).expect("another frame comes")
+        self.frames.recv_timeout(self.patience).expect("another frame comes")
     }
 
     /// All frames up to the first that fits, this one included.
@@ -92,7 +95,7 @@ impl Child {
     pub(crate) fn until(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Vec<Value> {
         let mut frames = Vec::new();
         loop {
-            let Ok(frame) = self.frames.recv_timeout(PATIENCE) else {
+            let Ok(frame) = self.frames.recv_timeout(self.patience) else {
                 panic!("waited in vain for {what} after {frames:#?}");
             };
             assert!(frame.get("not a frame").is_none(), "{frame}");
