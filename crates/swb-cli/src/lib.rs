@@ -91,7 +91,6 @@ fn run(swb: Swb, io: &Io) -> Result<u8, Failure> {
     match swb.command {
         Command::Bus(command) => return commands::bus::run(*command, set, io),
         Command::Models(args) => return commands::models::run(&args, set, io),
-        Command::Audit(command) => return commands::audit::run(command, io),
         Command::Trust(args) => return commands::trust::run(&args, io),
         Command::Policy(command) => return commands::policy::run(*command, set, io),
         _ => {}
@@ -110,6 +109,7 @@ fn run(swb: Swb, io: &Io) -> Result<u8, Failure> {
             Command::Call(args) => commands::call::run(args, io).await,
             Command::Events(args) => commands::events::run(args, io).await,
             Command::Token(args) => commands::token::run(&args, io).await,
+            Command::Audit(command) => commands::audit::run(command, io).await,
             Command::Workspaces(args) => commands::workspaces::run(&args, io).await,
             Command::Sessions(args) => commands::sessions::run(&args, io).await,
             Command::Projects(args) => commands::projects::run(&args, io).await,
@@ -122,7 +122,6 @@ fn run(swb: Swb, io: &Io) -> Result<u8, Failure> {
             | Command::Schema(_)
             | Command::Rpc(_)
             | Command::Models(_)
-            | Command::Audit(_)
             | Command::Policy(_)
             | Command::Trust(_)
             | Command::ToolsList => unreachable!("handled before the runtime started"),

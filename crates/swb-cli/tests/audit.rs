@@ -222,3 +222,69 @@ fn a_copy_is_read_where_it_lies() {
     assert_eq!(world.swb(["audit", "search", "--dir", copy, "rm", "--json"]).ok().json_lines().len(), 1);
     assert!(!world.paths().ledger().exists());
 }
+
+#[test]
+fn holds_and_purges_go_through_the_daemon() {
+    let world = world();
+    assert_eq!(world.swb(["audit", "hold", "--everything", "--reason", "x"]).code, Some(3), "nobody writes");
+    world.swb(["up"]).ok();
+    let held =
+        world.swb(["audit", "hold", "--session", "sess_1", "--reason", "case 7", "--json"]).ok().json();
+    let id = held["hold_id"].as_str().unwrap();
+    let holds = world.swb(["audit", "holds", "--json"]).ok().json();
+    assert_eq!(holds["holds"][0]["id"], held["hold_id"]);
+    assert_eq!(holds["holds"][0]["session_id"], "sess_1");
+    assert!(world.swb(["audit", "holds"]).ok().stdout.contains("case 7"));
+    let nobody = world.swb(["audit", "release", "hold_x", "--reason", "x"]);
+    assert!(nobody.code == Some(5) && nobody.stderr.contains("there is no such hold"), "{nobody:?}");
+    world.swb(["audit", "release", id, "--reason", "closed"]).ok();
+    assert_eq!(world.swb(["audit", "holds", "--json"]).ok().json()["holds"], json!([]));
+    for both in [&["--session", "s", "--everything"][..], &[]] {
+        let wrong = [&["audit", "hold", "--reason", "x"], both].concat();
+        assert_eq!(world.swb(wrong).code, Some(2), "{both:?}");
+    }
+
+    let asked = world.swb(["audit", "purge", "--reason", "x"]);
+    assert!(asked.code == Some(2) && asked.stderr.contains("--yes"), "{asked:?}");
+    assert_eq!(world.swb(["audit", "purge", "--days", "29", "--reason", "x", "--yes"]).code, Some(2));
+    let purged = world.swb(["audit", "purge", "--reason", "tidy", "--yes", "--json"]).ok().json();
+    assert_eq!(purged, json!({ "records": 0, "segments": 0, "kept_segments": 0 }));
+    let status = world.swb(["status", "--json"]).ok().json();
+    assert_eq!((&status["audit"]["retention_days"], &status["audit"]["segments"]), (&json!(90), &json!(1)));
+    assert!(status["audit"]["number"].as_u64().unwrap() >= 3);
+    assert!(world.swb(["status"]).ok().stdout.contains("kept 90 days"));
+    let doctor = world.swb(["doctor", "--json"]).ok().json();
+    let record = doctor["findings"].as_array().unwrap().iter().find(|it| it["what"] == "record").unwrap();
+    assert_eq!(record["health"], "good");
+}
+
+#[test]
+fn the_end_of_the_record_is_anchored_when_the_daemon_stops() {
+    let world = world();
+    let heads = world.folder().join("heads.jsonl");
+    let command = format!("audit.anchor_command=cat >> '{}'", heads.display());
+    world.swb(["--set", &command, "up"]).ok();
+    world.swb(["down"]).ok();
+    let anchors = heads.to_str().unwrap();
+    let verified = world.swb(["audit", "verify", "--anchor", anchors, "--json"]).ok().json();
+    assert_eq!(verified["verdict"], "anchored");
+}
+
+#[test]
+fn settings_and_rules_that_cannot_be_used_keep_the_daemon_from_starting() {
+    let world = world();
+    let short = world.swb(["--set", "audit.retention_days=29", "up"]);
+    assert!(short.code != Some(0) && short.stderr.contains("audit.retention_days"), "{short:?}");
+    let file = world.paths().redaction_file();
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "[[rule]]\nid = \"a\"\nprefix = \"\"\nmin = 16\n").unwrap();
+    let broad = world.swb(["up"]);
+    assert!(broad.code != Some(0) && broad.stderr.contains("it would hide everything"), "{broad:?}");
+    assert_eq!(world.swb(["doctor"]).code, Some(1));
+    std::fs::write(&file, "[[rule]]\nid = \"acme\"\nprefix = \"acme_\"\nmin = 16\n").unwrap();
+    world.swb(["up"]).ok();
+    let key = "acme_77aa88bb99cc00dd";
+    world.swb(["audit", "hold", "--everything", "--reason", key]).ok();
+    let holds = world.swb(["audit", "holds"]).ok().stdout;
+    assert!(holds.contains("[REDACTED:CUSTOM]") && !holds.contains(key), "{holds}");
+}

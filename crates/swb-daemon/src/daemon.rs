@@ -17,7 +17,6 @@ use swb_bus::gate::Gate;
 use swb_bus::topics::{Keeper, Retention, Topics};
 use swb_bus::transport::{ControlServer, ServerLimits};
 use swb_bus::{Bus, BusHandle};
-use swb_journal::audit::AuditOptions;
 use swb_journal::sequence::SequenceError;
 use swb_proto::{Actor, Meta, Timestamp};
 use tokio::sync::watch;
@@ -32,11 +31,11 @@ use crate::lock::{DaemonLock, LockError, is_served};
 use crate::paths::Paths;
 use crate::policy::Policy;
 use crate::private_dir::{self, PrivateDirError};
-use crate::record::Recorder;
+use crate::record::{Care, Recorder};
 use crate::records::Records;
 use crate::recovery;
 use crate::subsystems::{
-    Agents, ApprovalDesk, Control, Events, Grants, Identity, Llm, Projects, Rpc, Sessions, Workspaces,
+    Agents, ApprovalDesk, Audit, Control, Events, Grants, Identity, Llm, Projects, Rpc, Sessions, Workspaces,
 };
 
 /// How long connections may take to read their last answers.
@@ -55,6 +54,7 @@ pub struct Daemon {
     stop_asked: watch::Receiver<Option<String>>,
     watch_pid: Arc<AtomicU32>,
     recorder: Arc<Recorder>,
+    care: Care,
     _lock: DaemonLock,
 }
 
@@ -130,7 +130,7 @@ impl Daemon {
         }
         remove(&socket).map_err(|source| StartErrorKind::Io { path: socket.clone(), source })?;
 
-        let recorder = Recorder::open(&paths.audit(), AuditOptions::default())
+        let recorder = Recorder::open(&paths.audit(), &config.audit)
             .map_err(|source| StartErrorKind::Record { folder: paths.audit(), source })?;
         let records = Records::open(&paths.state)
             .map(Arc::new)
@@ -165,10 +165,12 @@ impl Daemon {
             http: Arc::clone(&http_state),
             watch_pid: Arc::clone(&watch_pid),
             limits,
+            recorder: Arc::clone(&recorder),
         };
         let mut builder = Bus::builder(topics)
             .register(Control { identity, policy: policy.clone(), stop })
             .register(Events)
+            .register(Audit { recorder: Arc::clone(&recorder) })
             .register(Rpc::default())
             .register(Agents)
             .register(Llm)
@@ -187,6 +189,7 @@ impl Daemon {
             builder = builder.default_timeout(Duration::from_millis(config.bus.request_timeout_ms));
         }
         let bus = builder.build();
+        let care = recorder.look_after(bus.topics());
         policy.announce_to(Arc::clone(bus.topics()));
         recovery::close_what_is_open(&records, &approvals, &bus);
         tokio::spawn(Arc::clone(&approvals).keep_time());
@@ -218,6 +221,7 @@ impl Daemon {
             stop_asked,
             watch_pid,
             recorder,
+            care,
             _lock: lock,
         };
         daemon.announce(
@@ -288,6 +292,9 @@ impl Daemon {
                 tracing::warn!(%error, path = %path.display(), "left behind");
             }
         }
+        drop(self.care);
+        // The next one may wait for us: an anchor that hangs is not waited for.
+        let _ = tokio::time::timeout(LAST_WORDS, self.recorder.anchor()).await;
         self.recorder.close();
         tracing::info!("stopped");
     }

@@ -30,6 +30,7 @@ pub mod process;
 pub mod record;
 mod records;
 mod recovery;
+pub mod redaction;
 mod subsystems;
 pub mod trust;
 pub mod watch;

@@ -1,4 +1,4 @@
-//! Diagnostics: JSON lines in a file that is rotated by size. Nothing goes to the terminal.
+//! Diagnostics: JSON lines in a file that is rotated by size, without secrets. Nothing goes to the terminal.
 //!
 //! The log never feeds anything else (no bus, no event): a line about trouble cannot cause the next one.
 
@@ -8,6 +8,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use swb_rules::redact::redact;
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::config::LogConfig;
@@ -68,13 +69,15 @@ fn append_to(path: &Path) -> io::Result<File> {
 
 impl Write for RotatingFile {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        if self.bytes > 0 && self.bytes + line.len() as u64 > self.max_bytes {
+        // A subscriber writes whole lines, so no secret is cut in two here.
+        let shown = redact(&String::from_utf8_lossy(line)).text;
+        if self.bytes > 0 && self.bytes + shown.len() as u64 > self.max_bytes {
             // A log that cannot be rotated is still a log.
             let _ = self.rotate();
         }
-        let n = self.file.write(line)?;
-        self.bytes += n as u64;
-        Ok(n)
+        self.file.write_all(shown.as_bytes())?;
+        self.bytes += shown.len() as u64;
+        Ok(line.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -100,6 +103,27 @@ mod tests {
         let newest = std::fs::read_to_string(&path).unwrap();
         assert!(newest.ends_with("line 0099\n") && newest.len() <= 100, "{newest}");
         assert!(std::fs::read_to_string(dir.path().join("x.log.1")).unwrap().contains("line 0089\n"));
+    }
+
+    #[test]
+    fn no_secret_is_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.log");
+        let key = format!("ghp_{}", "a1B2".repeat(9));
+        let log = RotatingFile::open(&path, 1000, 1).unwrap();
+        let subscriber =
+            tracing_subscriber::fmt().json().flatten_event(true).with_writer(Mutex::new(log)).finish();
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::error!(url = "postgres://app:hunter2x@db/main", "cannot push with {key}");
+        });
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(
+            text.contains("[REDACTED:FORGE_TOKEN]") && text.contains("[REDACTED:URL_PASSWORD]"),
+            "{text}"
+        );
+        assert!(!text.contains(&key) && !text.contains("hunter2x"), "{text}");
+        assert_eq!(text.lines().count(), 1);
+        serde_json::from_str::<serde_json::Value>(&text).unwrap();
     }
 
     #[test]

@@ -115,6 +115,11 @@ impl Paths {
         self.state.join("trust.json")
     }
 
+    /// The user's own rules of redaction.
+    pub fn redaction_file(&self) -> PathBuf {
+        self.config.join("redaction.toml")
+    }
+
     /// The control socket.
     pub fn control_socket(&self) -> PathBuf {
         self.sockets.join("control.sock")

@@ -87,6 +87,9 @@ pub struct StatusResponse {
     /// The rules for what may be done; absent when the daemon is older than they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyStatus>,
+    /// The record; absent when the daemon is older than it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<AuditStatus>,
     /// Subsystems that serve methods.
     pub subsystems: Vec<String>,
     /// The `seq` of the newest event; 0 before the first.
@@ -106,6 +109,36 @@ pub struct PolicyStatus {
     pub denies_everything: bool,
     /// What is wrong with rule files as they are now; the rules that were in force before still are.
     pub problems: Vec<String>,
+}
+
+/// How the record stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AuditStatus {
+    /// Which log.
+    pub chain: String,
+    /// The number of the last record; 0 if there is none.
+    pub number: u64,
+    /// Its hash.
+    pub hash: String,
+    /// Segments on disk.
+    pub segments: u64,
+    /// Bytes in them.
+    pub bytes: u64,
+    /// `written` or `synced`.
+    pub durability: String,
+    /// How long records are kept.
+    pub retention_days: u32,
+    /// Why nothing can be recorded, and no command is carried out; absent when all is well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unavailable: Option<String>,
+    /// Events of weight that were told and could not be recorded.
+    pub events_not_recorded: u64,
+    /// The last record whose hash was told to a place outside; absent if none was since the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anchored: Option<u64>,
+    /// Why the anchor command failed the last time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anchor_failure: Option<String>,
 }
 
 /// Counts since the start, and what is open right now.

@@ -15,6 +15,7 @@
 pub mod actor;
 pub mod agent;
 pub mod approval;
+pub mod audit;
 pub mod comms;
 pub mod control;
 pub mod envelope;

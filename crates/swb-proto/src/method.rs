@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use crate::error::{BusError, ERR_INTERNAL, ERR_INVALID_PARAMS};
-use crate::{BusPayload, approval, comms, control, events, grant, project, rpc, session, workspace};
+use crate::{BusPayload, approval, audit, comms, control, events, grant, project, rpc, session, workspace};
 
 /// One request and its answer, as types.
 pub trait Method {
@@ -117,6 +117,9 @@ pub const METHODS: &[MethodSpec] = &[
     MethodSpec::of::<approval::Wait>(),
     MethodSpec::of::<grant::List>(),
     MethodSpec::of::<grant::Revoke>(),
+    MethodSpec::of::<audit::Hold>(),
+    MethodSpec::of::<audit::Release>(),
+    MethodSpec::of::<audit::Purge>(),
 ];
 
 static BY_NAME: LazyLock<HashMap<&'static str, &'static MethodSpec>> =
@@ -161,7 +164,7 @@ pub fn dotted(method: &str) -> String {
 
 /// Whether an envelope for this method may leave out `workspace_id`.
 pub fn workspace_is_optional(method: &str) -> bool {
-    matches!(prefix(method), "approval" | "bus" | "events" | "grant" | "rpc" | "$")
+    matches!(prefix(method), "approval" | "audit" | "bus" | "events" | "grant" | "rpc" | "$")
         || matches!(method, "workspace/create" | "workspace/list")
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::approval::ApprovalBody;
+use crate::audit::AuditBody;
 use crate::control::ControlBody;
 use crate::error::BusError;
 use crate::events::EventsBody;
@@ -60,6 +61,8 @@ pub enum BusPayload {
     Approval(ApprovalBody),
     /// Standing answers: `grant/*`.
     Grant(GrantBody),
+    /// What changes the record: `audit/*`.
+    Audit(AuditBody),
 }
 
 impl BusPayload {
@@ -80,6 +83,7 @@ impl BusPayload {
             BusPayload::Session(body) => body.write_bare(out),
             BusPayload::Approval(body) => body.write_bare(out),
             BusPayload::Grant(body) => body.write_bare(out),
+            BusPayload::Audit(body) => body.write_bare(out),
         }
     }
 
@@ -98,6 +102,7 @@ impl BusPayload {
             BusPayload::Session(_) => "Session",
             BusPayload::Approval(_) => "Approval",
             BusPayload::Grant(_) => "Grant",
+            BusPayload::Audit(_) => "Audit",
         }
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use swb_bus::BusHandle;
 use swb_daemon::{Description, Paths};
 use swb_proto::comms::Empty;
-use swb_proto::control::Status;
+use swb_proto::control::{AuditStatus, Status};
 use swb_rules::policy::LoadError;
 
 use super::policy::files::RulesHere;
@@ -52,6 +52,9 @@ pub(crate) async fn run(set: &[String], io: &Io) -> Result<u8, Failure> {
     let mut findings = configuration(&paths, set);
     for (what, folder) in [("runtime folder", &paths.runtime), ("state folder", &paths.state)] {
         findings.push(folder_is_private(what, folder));
+    }
+    if let Err(error) = swb_daemon::redaction::start(&paths.redaction_file()) {
+        findings.push(Finding::bad("redaction", error.to_string(), "mend the rule, then `swb restart`"));
     }
     findings.push(disk_has_room(&paths));
     findings.push(socket_path(&paths));
@@ -153,6 +156,25 @@ fn disk_has_room(paths: &Paths) -> Finding {
     }
 }
 
+fn record(audit: &AuditStatus) -> Vec<Finding> {
+    if let Some(why) = &audit.unavailable {
+        let next =
+            "make room or mend the disk, then `swb restart`; `swb audit verify` checks what was recorded";
+        return vec![Finding::bad("record", why, next)];
+    }
+    let mut findings =
+        vec![Finding::good("record", format!("{} records in {} segments", audit.number, audit.segments))];
+    if audit.events_not_recorded > 0 {
+        let detail = format!("{} events could not be recorded", audit.events_not_recorded);
+        findings.push(Finding::bad("record", detail, "look into the log, then `swb restart`"));
+    }
+    if let Some(why) = &audit.anchor_failure {
+        let detail = format!("its end could not be anchored: {why}");
+        findings.push(Finding::warning("record", detail, "mend audit.anchor_command in the configuration"));
+    }
+    findings
+}
+
 fn socket_path(paths: &Paths) -> Finding {
     let socket = paths.control_socket().display().to_string();
     if paths.sockets == paths.runtime {
@@ -227,6 +249,9 @@ async fn daemon(paths: &Paths, set: &[String]) -> Vec<Finding> {
             let next = "mend the file; `swb policy check` tells more".to_owned();
             Finding::bad("rules", format!("{problem}; until then {meanwhile}"), next)
         }));
+    }
+    if let Some(audit) = status.audit {
+        findings.extend(record(&audit));
     }
     if status.counters.reservation_failures > 0 {
         findings.push(Finding::bad(

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use swb_proto::comms::Empty;
-use swb_proto::control::{PolicyStatus, Status, StatusResponse};
+use swb_proto::control::{AuditStatus, PolicyStatus, Status, StatusResponse};
 
 use crate::connect::connect_if_running;
 use crate::exit_code;
@@ -52,6 +52,12 @@ fn print(status: &StatusResponse, io: &Io) -> Result<(), Failure> {
             row("", format!("{BAD}{}{BAD:#}", crate::plain::line(problem, 300)))?;
         }
     }
+    if let Some(audit) = &status.audit {
+        row("record", record(audit))?;
+        for problem in audit.unavailable.iter().chain(&audit.anchor_failure) {
+            row("", format!("{BAD}{}{BAD:#}", crate::plain::line(problem, 300)))?;
+        }
+    }
     row("subsystems", status.subsystems.join(" "))?;
     let kept = (head + 1).saturating_sub(*oldest);
     row(
@@ -86,6 +92,13 @@ fn rules(policy: &PolicyStatus) -> String {
         (false, 0) => format!("{} in force", policy.rules),
         (false, _) => format!("{} in force, from before these files became unusable", policy.rules),
     }
+}
+
+fn record(audit: &AuditStatus) -> String {
+    let AuditStatus { number, segments, bytes, retention_days, anchored, .. } = audit;
+    let anchored = anchored.map_or(String::new(), |number| format!(" · anchored up to {number}"));
+    let mib = bytes.div_ceil(1024 * 1024);
+    format!("{number} records · {segments} segments · {mib} MiB · kept {retention_days} days{anchored}")
 }
 
 /// A duration as people say it: the two largest units.

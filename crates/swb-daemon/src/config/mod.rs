@@ -6,6 +6,7 @@
 //! sent or what agents may do.
 
 mod agent;
+mod audit;
 mod key;
 mod layers;
 mod mcp;
@@ -17,6 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use agent::AgentConfig;
+pub use audit::AuditConfig;
 pub use layers::{ConfigError, Layers, Origin, Problem, Setting, Warning};
 pub use mcp::McpServerConfig;
 pub use models::{ModelConfig, ModelEntry, ProviderConfig};
@@ -31,6 +33,8 @@ pub struct Config {
     pub daemon: DaemonConfig,
     /// Diagnostics of the daemon.
     pub log: LogConfig,
+    /// The record of what happened.
+    pub audit: AuditConfig,
     /// Message buses.
     pub messages: MessagesConfig,
     /// Projects.
@@ -209,6 +213,7 @@ impl Config {
                 .map_err(|(setting, problem)| (key::join(&["providers", name, setting]), problem))?;
         }
         self.agent.check().map_err(|(key, problem)| (key.to_owned(), problem))?;
+        self.audit.check().map_err(|(key, problem)| (key.to_owned(), problem))?;
         self.check_values().map_err(|(key, problem)| (key.to_owned(), problem))
     }
 

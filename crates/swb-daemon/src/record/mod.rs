@@ -7,6 +7,7 @@
 //! ```
 //!
 //! * `command` – a command under way. `shown` – what of its arguments is kept. `refusal` – when nothing can be kept.
+//! * `care` – holds, purges, and `anchor`: the end of the record told to a place outside.
 //! * `events` – the recorder as the keeper of the bus: events of weight are recorded before anybody sees them, and read
 //!   back for those who were away. `announce` – telling of records.
 //!
@@ -16,7 +17,9 @@
 //! of an error goes in; argument hashes are keyed and cover the whole of what came.
 //! Proof: tests beside the code.
 
+mod anchor;
 mod announce;
+mod care;
 mod command;
 mod events;
 mod refusal;
@@ -27,12 +30,16 @@ use std::sync::Arc;
 
 use swb_bus::topics::Topics;
 use swb_journal::audit::{
-    AppendError, AuditLog, AuditOptions, AuditReader, Durability, Entry, Head, Moment, OpenError, Status,
+    AppendError, AuditLog, AuditReader, Durability, Entry, Head, Moment, OpenError, Status,
 };
 
+use anchor::Anchor;
 use announce::Announcer;
+pub(crate) use care::{Care, recorded, tell_of};
 pub use command::{Recorded, Start, Started};
-pub use refusal::RecordError;
+pub use refusal::{RecordError, presentable};
+
+use crate::config::AuditConfig;
 
 /// The one writer of the audit log.
 #[derive(Debug)]
@@ -40,11 +47,14 @@ pub struct Recorder {
     log: AuditLog,
     durability: Durability,
     announcer: Announcer,
+    anchor: Anchor,
+    retention_days: u32,
 }
 
 impl Recorder {
     /// Opens the log in a folder, or makes one, and ends what the last daemon left without an end.
-    pub fn open(folder: &Path, options: AuditOptions) -> Result<Arc<Self>, OpenError> {
+    pub fn open(folder: &Path, config: &AuditConfig) -> Result<Arc<Self>, OpenError> {
+        let options = config.options();
         let durability = options.durability;
         let now = Moment::now();
         let (log, opened) = AuditLog::open(folder, options, now)?;
@@ -55,7 +65,13 @@ impl Recorder {
             let (segment, offset) = (damage.segment, damage.offset);
             tracing::error!(segment, offset, "the audit log is damaged and goes on behind the damage");
         }
-        let recorder = Recorder { log, durability, announcer: Announcer::default() };
+        let recorder = Recorder {
+            log,
+            durability,
+            announcer: Announcer::default(),
+            anchor: Anchor::new(&config.anchor_command),
+            retention_days: config.retention_days,
+        };
         recorder.end_what_is_open(&opened.unfinished, now).map_err(OpenError::Append)?;
         Ok(Arc::new(recorder))
     }

@@ -1,8 +1,11 @@
 //! What is said when nothing can be recorded: then nothing is done either.
 
+use std::borrow::Cow;
+
 use swb_journal::audit::AppendError;
 use swb_proto::BusError;
 use swb_proto::error::{ERR_INTERNAL, ERR_OVERLOADED};
+use swb_rules::redact::{redact, redact_json, without_paths};
 
 /// Why something was not recorded.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -13,6 +16,24 @@ impl From<AppendError> for RecordError {
     fn from(error: AppendError) -> Self {
         RecordError(error)
     }
+}
+
+/// An error as it may leave the house: without secrets, and without saying where anything lies.
+#[must_use]
+pub fn presentable(mut error: BusError) -> BusError {
+    let message = redact(&error.message);
+    if !message.matches.is_empty() {
+        error.message = message.text;
+    }
+    if let Cow::Owned(message) = without_paths(&error.message) {
+        error.message = message;
+    }
+    for (name, value) in error.data.iter_mut().flatten() {
+        if name != "reason" {
+            redact_json(value);
+        }
+    }
+    error
 }
 
 impl From<RecordError> for BusError {

@@ -11,7 +11,8 @@ use swb_proto::{Actor, BusError, BusPayload, BusResult, Meta};
 use super::*;
 
 fn open(folder: &Path, durability: Durability) -> Arc<Recorder> {
-    Recorder::open(folder, AuditOptions { durability, ..AuditOptions::default() }).unwrap()
+    let durability = format!("{durability:?}").to_lowercase();
+    Recorder::open(folder, &AuditConfig { durability, ..AuditConfig::default() }).unwrap()
 }
 
 fn meta() -> Meta {
@@ -232,8 +233,8 @@ async fn what_has_to_be_synced_is_told_when_it_is() {
 #[test]
 fn when_the_log_takes_no_more_nothing_begins() {
     let dir = tempfile::tempdir().unwrap();
-    let options = AuditOptions { segment_bytes: 600, ..AuditOptions::default() };
-    let recorder = Recorder::open(dir.path(), options).unwrap();
+    let config = AuditConfig { segment_bytes: 600, ..AuditConfig::default() };
+    let recorder = Recorder::open(dir.path(), &config).unwrap();
     run(&recorder, "a.b", "{}", &Ok(BusPayload::Empty));
     let begun = begin(&recorder, "a.b", "{}");
     // The next segment cannot be made.
@@ -325,4 +326,41 @@ fn a_closed_record_takes_no_more_and_can_be_opened_by_the_next() {
     let next = open(dir.path(), Durability::Written);
     assert_eq!(records(dir.path()).pop().unwrap().entry.status, Some(Status::Interrupted));
     drop((started, next));
+}
+
+#[test]
+fn an_error_leaves_without_secrets_and_places() {
+    let key = format!("ghp_{}", "a1B2".repeat(9));
+    let error =
+        BusError::new(ERR_HANDLER, format!("git clone of https://u:{key}@x.example/a to /home/ada/w failed"))
+            .because("CLONE_FAILED")
+            .with("stderr", format!("fatal: {key}"))
+            .with("sessions", json!(["sess_1"]));
+    let told = super::presentable(error);
+    assert!(told.message.ends_with("@x.example/a to …/w failed"), "{}", told.message);
+    assert!(!told.to_string().contains(&key) && !format!("{:?}", told.data).contains(&key));
+    assert_eq!(
+        (told.reason(), &told.data.as_ref().unwrap()["sessions"]),
+        ("CLONE_FAILED", &json!(["sess_1"]))
+    );
+    let plain = BusError::new(ERR_HANDLER, "there is no workspace ws_1").with("n", 1);
+    assert_eq!(super::presentable(plain.clone()), plain);
+}
+
+#[test]
+fn holds_keep_and_releases_let_go() {
+    let dir = tempfile::tempdir().unwrap();
+    let recorder = open(dir.path(), Durability::Written);
+    let by = || recorded(&Actor::local_user());
+    let scope = swb_journal::audit::HoldScope::Session { session_id: "sess_1".to_owned() };
+    let (id, _) = recorder.hold(by(), scope, "case 7".to_owned()).unwrap();
+    let holds = || AuditReader::new(dir.path()).holds().unwrap();
+    assert_eq!((holds()[0].id.as_str(), holds()[0].reason.as_str()), (id.as_str(), "case 7"));
+    assert!(recorder.release(by(), "hold_of_nobody", "x".to_owned()).unwrap().is_none());
+    assert!(recorder.release(by(), &id, "closed".to_owned()).unwrap().is_some());
+    assert!(holds().is_empty());
+    assert!(recorder.purge(by(), "x".to_owned(), 29).is_err());
+    assert_eq!(recorder.purge(by(), "x".to_owned(), 30).unwrap().proof, None);
+    let status = recorder.status(0);
+    assert_eq!((status.number, status.segments, status.unavailable), (2, 1, None));
 }

@@ -19,6 +19,7 @@ use tokio::sync::{oneshot, watch};
 use super::{no_method, wrong_payload};
 use crate::http::HttpState;
 use crate::policy::{Health, Policy};
+use crate::record::Recorder;
 
 /// What the daemon is, fixed at its start.
 #[derive(Debug)]
@@ -30,6 +31,7 @@ pub(crate) struct Identity {
     /// The process that restarts the daemon; 0 when there is none.
     pub(crate) watch_pid: Arc<AtomicU32>,
     pub(crate) limits: ServerLimits,
+    pub(crate) recorder: Arc<Recorder>,
 }
 
 /// Serves `bus/*`.
@@ -111,6 +113,7 @@ impl Control {
             http_error: http.and_then(HttpState::error),
             watch_pid: Some(self.identity.watch_pid.load(Ordering::Relaxed)).filter(|pid| *pid != 0),
             policy: Some(told(&self.policy.health())),
+            audit: Some(self.identity.recorder.status(topics.keep_failures())),
             subsystems: bus.prefixes(),
             head: topics.head(),
             oldest: topics.oldest(),

@@ -3,6 +3,7 @@
 
 mod agents;
 mod approval;
+mod audit;
 mod control;
 mod events;
 mod grant;
@@ -14,6 +15,7 @@ mod workspace;
 
 pub(crate) use agents::Agents;
 pub(crate) use approval::ApprovalDesk;
+pub(crate) use audit::Audit;
 pub(crate) use control::{Control, Identity};
 pub(crate) use events::Events;
 pub(crate) use grant::Grants;

@@ -149,6 +149,12 @@ impl AuditLog {
         self.with_writer(|writer| writer.roll(now))
     }
 
+    /// The number of the segment that is being written.
+    #[must_use]
+    pub fn segment(&self) -> u64 {
+        lock(&self.shared.writer).segment().segment
+    }
+
     /// The segment that is being written, and the commands that have not ended.
     pub(super) fn current(&self) -> (u64, Vec<u64>) {
         let writer = lock(&self.shared.writer);

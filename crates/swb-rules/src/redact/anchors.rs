@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
+use super::custom::{LONGEST_PREFIX, installed};
 use super::rules::{RULES, Rule, Shape};
 use super::view::View;
 
@@ -21,7 +22,7 @@ pub(super) struct Anchor {
 }
 
 /// No anchor is longer.
-const LONGEST: usize = 32;
+const LONGEST: usize = LONGEST_PREFIX;
 
 struct Table {
     automaton: AhoCorasick,
@@ -30,8 +31,11 @@ struct Table {
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
-    let patterns: Vec<_> =
-        RULES.iter().flat_map(|rule| rule.anchors.iter().map(move |anchor| (rule, *anchor))).collect();
+    let patterns: Vec<_> = RULES
+        .iter()
+        .chain(&installed().rules)
+        .flat_map(|rule| rule.anchors.iter().map(move |anchor| (rule, *anchor)))
+        .collect();
     let automaton = AhoCorasick::builder()
         .ascii_case_insensitive(true)
         .match_kind(MatchKind::Standard)

@@ -26,6 +26,8 @@ pub enum Category {
     Password,
     /// A token or secret that is given a value.
     Secret,
+    /// What a rule of the user's own has found.
+    Custom,
 }
 
 impl Category {
@@ -43,6 +45,7 @@ impl Category {
             Self::PrivateKey => "PRIVATE_KEY",
             Self::Password => "PASSWORD",
             Self::Secret => "SECRET",
+            Self::Custom => "CUSTOM",
         }
     }
 
@@ -60,6 +63,7 @@ impl Category {
             Self::PrivateKey => "[REDACTED:PRIVATE_KEY]",
             Self::Password => "[REDACTED:PASSWORD]",
             Self::Secret => "[REDACTED:SECRET]",
+            Self::Custom => "[REDACTED:CUSTOM]",
         }
     }
 }

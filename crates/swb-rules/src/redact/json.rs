@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::custom::installed;
 use super::redact;
 
 /// What stands in the place of a value whose name is secret.
@@ -120,8 +121,10 @@ fn secrecy(name: &str) -> Option<Secrecy> {
     if OPEN_NAMES.contains(&flat.as_str()) {
         return None;
     }
-    let part = NAMES.iter().find(|part| flat.contains(**part))?;
-    Some(if *part == "token" { Secrecy::AllButNumbers } else { Secrecy::All })
+    if let Some(part) = NAMES.iter().find(|part| flat.contains(**part)) {
+        return Some(if *part == "token" { Secrecy::AllButNumbers } else { Secrecy::All });
+    }
+    installed().names.iter().any(|part| flat.contains(part)).then_some(Secrecy::All)
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@
 //! where it is not (`password=…`). Nothing is found by its entropy: hashes, ids and images are as random as keys.
 //! A secret may be cut by the end of a chunk or by the line break of a terminal, inside its prefix too.
 //!
+//! Rules of the user's own are added with [`install`], before anything is redacted.
+//!
 //! Not found: a secret without a known look under a name that is not listed, a secret with colour codes inside it, and an
 //! unquoted all-letter password behind a colon (`password: hunter`), which cannot be told from prose.
 //!
@@ -22,6 +24,7 @@
 mod anchors;
 mod assignment;
 mod category;
+mod custom;
 mod json;
 mod paths;
 mod pem;
@@ -34,13 +37,14 @@ mod value;
 mod view;
 
 pub use category::{Category, Match};
+pub use custom::{Characters, CustomRule, CustomRuleError, CustomRules, install};
 pub use json::redact_json;
 pub use paths::without_paths;
 pub use stream::RedactedStream;
 
 /// The names of all rules.
 pub fn rule_ids() -> impl Iterator<Item = &'static str> {
-    rules::RULES.iter().map(|rule| rule.id).chain([json::BY_NAME])
+    rules::RULES.iter().chain(&custom::installed().rules).map(|rule| rule.id).chain([json::BY_NAME])
 }
 
 /// A text without its secrets.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use serde_json::Value;
+use swb_daemon::{Paths, redaction};
 use swb_journal::audit::{ExportError, Manifest, Moment, Redaction, export};
 use swb_rules::redact::{redact_json, rule_ids};
 
@@ -26,6 +27,8 @@ pub(crate) struct ExportArgs {
 }
 
 pub(crate) fn run(args: &ExportArgs, io: &Io) -> Result<u8, Failure> {
+    let rules = Paths::from_env()?.redaction_file();
+    redaction::start(&rules).map_err(|error| Failure::new(error.to_string()))?;
     let reader = args.place.reader()?;
     let make =
         |out: &mut dyn Write| export(&reader, &args.session, &OurRules, Moment::now(), out).map_err(failed);

@@ -1,8 +1,11 @@
-//! `swb audit`: the record of what happened. Works on the files; no daemon is needed.
+//! `swb audit`: the record of what happened. Reading works on the files, without a daemon; what changes it goes through
+//! the daemon, its one writer.
 
 mod export;
 mod head;
+mod hold;
 mod place;
+mod purge;
 mod rebuild;
 pub(in crate::commands) mod search;
 mod show;
@@ -33,6 +36,16 @@ pub(crate) enum AuditCommand {
     Head(head::HeadArgs),
     /// Build the index that searches use again, from the record.
     Rebuild(rebuild::RebuildArgs),
+    /// Keep records from being purged, until the hold is released.
+    #[command(after_help = HOLD_HELP)]
+    Hold(hold::HoldArgs),
+    /// List the holds that are in force.
+    Holds(hold::HoldsArgs),
+    /// End a hold.
+    Release(hold::ReleaseArgs),
+    /// Remove old records for good; a proof of what was removed is recorded.
+    #[command(after_help = PURGE_HELP)]
+    Purge(purge::PurgeArgs),
 }
 
 const SEARCH_HELP: &str = "\
@@ -62,7 +75,20 @@ Examples:
   swb audit head | systemd-cat -t swb-audit
 A head that was kept where this machine cannot change it shows later whether the end was cut off or everything rewritten.";
 
-pub(crate) fn run(command: AuditCommand, io: &Io) -> Result<u8, Failure> {
+const HOLD_HELP: &str = "\
+Examples:
+  swb audit hold --session sess_01J… --reason 'case 4711'
+  swb audit hold --everything --reason 'audit of the year'
+A segment in which a held record stands is not purged.";
+
+const PURGE_HELP: &str = "\
+Examples:
+  swb audit purge --reason 'moved to the archive'            as old as [audit] retention_days says
+  swb audit purge --days 45 --reason 'disk is small' --yes
+The daemon does the same by itself once a day. Only whole segments go, never one with a held record or an open command.
+A copy of what was removed can be proven against the record of the purge.";
+
+pub(crate) async fn run(command: AuditCommand, io: &Io) -> Result<u8, Failure> {
     match command {
         AuditCommand::Tail(args) => tail::run(&args, io),
         AuditCommand::Search(args) => search::run(*args, io),
@@ -70,5 +96,9 @@ pub(crate) fn run(command: AuditCommand, io: &Io) -> Result<u8, Failure> {
         AuditCommand::Export(args) => export::run(&args, io),
         AuditCommand::Head(args) => head::run(&args, io),
         AuditCommand::Rebuild(args) => rebuild::run(&args, io),
+        AuditCommand::Hold(args) => hold::run(args, io).await,
+        AuditCommand::Holds(args) => hold::list(&args, io),
+        AuditCommand::Release(args) => hold::release(args, io).await,
+        AuditCommand::Purge(args) => purge::run(args, io).await,
     }
 }
