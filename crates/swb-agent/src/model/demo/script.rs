@@ -82,7 +82,7 @@ pub(super) fn parse(prompt: &str, files: &str) -> Vec<Step> {
                 }
                 step.acts.push(act);
             }
-            (word, None) => step.acts.push(Act::Say(format!("I do not know `!{word}`. "))),
+            (word, None) => step.acts.push(Act::Say(puzzled(word))),
         }
     }
     if !scripted {
@@ -128,6 +128,13 @@ fn act(word: &str, rest: &str) -> Option<Act> {
         "usage" => Act::Usage(usage(rest)?),
         _ => return None,
     })
+}
+
+fn puzzled(word: &str) -> String {
+    format!(
+        "I do not know what to do with `!{word}`. I know `!say`, `!think`, `!tool`, `!ask`, `!subagent` and more, which \
+         docs/demo-model.md describes. "
+    )
 }
 
 /// An act is one line; `\n` in it stands for the end of one.
