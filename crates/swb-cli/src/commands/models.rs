@@ -44,13 +44,27 @@ pub(crate) fn run(args: &ModelsArgs, set: &[String], io: &Io) -> Result<u8, Fail
             io.line(line(model))?;
         }
     }
-    let missing: Vec<_> = without_key.iter().filter(|(provider, _)| wanted(provider)).collect();
-    if !io.json && !missing.is_empty() {
-        let list: Vec<_> =
-            missing.iter().map(|(name, keys)| format!("{name} (${})", keys.join(" or $"))).collect();
-        io.note(format!("{DIM}with a key also: {}{DIM:#}", list.join(", ")));
+    if !io.json {
+        tell_of_keys(args.provider.as_deref(), &without_key, io);
     }
     Ok(exit_code::SUCCESS)
+}
+
+/// What the others want: of one that was asked for its variables, of all others their names.
+fn tell_of_keys(wanted: Option<&str>, without_key: &[(String, Vec<String>)], io: &Io) {
+    let names = || without_key.iter().map(|(provider, _)| provider.as_str()).collect::<Vec<_>>();
+    match wanted {
+        Some(wanted) => {
+            if let Some((provider, keys)) = without_key.iter().find(|(provider, _)| provider == wanted) {
+                io.note(format!("{provider} wants a key in ${}", keys.join(" or $")));
+            }
+        }
+        None if without_key.is_empty() => {}
+        None => io.note(format!(
+            "{DIM}with a key also {}; `swb models --provider NAME` says where it is looked for{DIM:#}",
+            names().join(", ")
+        )),
+    }
 }
 
 /// A model as `--model` takes it, what fits into it, and what it costs.

@@ -68,10 +68,11 @@ fn people_get_the_same_list_and_hear_what_the_others_want() {
     assert_eq!(words.len(), 2, "{words:?}");
     let all = world.swb(["models"]).ok();
     assert!(all.stdout.starts_with("demo ") && all.stdout.contains(" free "), "{}", all.stdout);
-    assert!(
-        all.stderr.contains("groq ($GROQ_API_KEY)") && !all.stderr.contains("anthropic"),
-        "{}",
-        all.stderr
+    assert!(all.stderr.contains(", groq, ") && !all.stderr.contains("anthropic"), "{}", all.stderr);
+    let keyless = world.swb(["models", "--provider", "groq"]).ok();
+    assert_eq!(
+        (keyless.stdout.as_str(), keyless.stderr.as_str()),
+        ("", "groq wants a key in $GROQ_API_KEY\n")
     );
     assert!(!format!("{}{}", all.stdout, all.stderr).contains(KEY));
     let listed = models(&mut start(&world, "demo"));
