@@ -42,6 +42,10 @@ impl Keeper for Memory {
         true
     }
 
+    fn last_kept(&self) -> u64 {
+        self.events.lock().unwrap().last().map_or(0, |event| event.seq)
+    }
+
     fn kept_after(&self, seq: u64) -> Option<Box<dyn KeptEvents>> {
         let events = Arc::clone(&self.events);
         (!self.unreadable.load(Ordering::SeqCst))
@@ -162,6 +166,19 @@ fn what_another_process_published_is_replayed() {
         told(&mut third.subscribe(globs(&["kept.*"]), Some(5)).unwrap()),
         ["6".to_owned(), format!("7-{head} crash")]
     );
+}
+
+#[test]
+fn numbers_of_kept_events_are_not_given_out_again_when_the_file_is_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, keeper) = (dir.path().join("seq"), Arc::default());
+    filled(&keeper, &file).close();
+    std::fs::remove_file(&file).unwrap();
+    let topics = topics(&keeper, 100, &file);
+    assert_eq!(publish(&topics, "kept.it", 7), 7, "6 was the last one that is kept");
+    let sequences: Vec<_> =
+        keeper.events.lock().unwrap().iter().map(|event| event.sequence.unwrap()).collect();
+    assert!(sequences.windows(2).all(|pair| pair[0] < pair[1]), "{sequences:?}");
 }
 
 #[tokio::test]

@@ -22,6 +22,9 @@ pub trait Keeper: Send + Sync + fmt::Debug {
     /// be quick and must not publish.
     fn keep(&self, event: &EventEnvelope) -> bool;
 
+    /// The place of the last event that was kept; 0 if there is none. Numbers go on behind it.
+    fn last_kept(&self) -> u64;
+
     /// The kept events after a place; none if they cannot be read.
     fn kept_after(&self, seq: u64) -> Option<Box<dyn KeptEvents>>;
 }

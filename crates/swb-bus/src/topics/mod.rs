@@ -130,7 +130,19 @@ impl Topics {
         path: &Path,
         clock: Clock,
     ) -> Result<Arc<Self>, SequenceError> {
-        let (file, resume) = SequenceFile::open(path, ring::unix_millis(clock()))?;
+        let (file, mut resume) = SequenceFile::open(path, ring::unix_millis(clock()))?;
+        let last_kept = keeper.last_kept();
+        if last_kept > resume.last_seq {
+            // The file was lost, or is an old copy: a number that stands for a kept event is not given out again.
+            tracing::warn!(
+                last_kept,
+                last_seq = resume.last_seq,
+                "numbers of events go on behind those that are kept"
+            );
+            resume.last_seq = last_kept;
+            resume.topic_floor = resume.topic_floor.max(last_kept);
+            resume.topics.clear();
+        }
         Ok(Self::new(retention, Some(file), resume, clock, Some(keeper)))
     }
 

@@ -67,6 +67,10 @@ impl Keeper for Recorder {
         }
     }
 
+    fn last_kept(&self) -> u64 {
+        self.log.last_event()
+    }
+
     fn kept_after(&self, seq: u64) -> Option<Box<dyn KeptEvents>> {
         match AuditReader::new(self.log.folder()).events_after(seq) {
             Ok(events) => Some(Box::new(FromLog(events))),

@@ -38,8 +38,20 @@ pub(super) fn arguments(method: &str, args: &str, found: &mut Vec<&'static str>)
 
 /// Any other value.
 pub(super) fn value(value: Value, found: &mut Vec<&'static str>) -> Value {
-    let bytes = serde_json::to_string(&value).map_or(0, |text| text.len());
+    let bytes = weight(&value);
     if bytes > ARGUMENTS { bounded(value, bytes, found) } else { redacted(value, found) }
+}
+
+/// About how long a value is as text.
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => items.iter().map(|item| weight(item) + 1).sum::<usize>() + 2,
+        Value::Object(members) => {
+            members.iter().map(|(name, it)| name.len() + weight(it) + 4).sum::<usize>() + 2
+        }
+        Value::Number(_) | Value::Bool(_) | Value::Null => 5,
+    }
 }
 
 /// A value that holds no secret any more, if it is not too long; otherwise its beginning.

@@ -149,6 +149,12 @@ impl AuditLog {
         self.with_writer(|writer| writer.roll(now))
     }
 
+    /// The highest place of an event that was recorded; 0 if there is none.
+    #[must_use]
+    pub fn last_event(&self) -> u64 {
+        lock(&self.shared.writer).tip().seq
+    }
+
     /// The number of the segment that is being written.
     #[must_use]
     pub fn segment(&self) -> u64 {

@@ -1,5 +1,8 @@
 //! JSON: values behind names that say they are secret, and secrets inside any other text.
 
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
 use serde_json::Value;
 
 use super::custom::installed;
@@ -10,6 +13,12 @@ const HIDDEN: &str = "[REDACTED]";
 /// Deeper than any parser would have let through.
 const MAX_DEPTH: usize = 128;
 
+/// Shorter texts hold no secret that a rule would find, nor do shorter words of small letters.
+const SHORTEST_SECRET: usize = 8;
+const SHORTEST_WORD: usize = 20;
+
+/// The place of `token` in [`NAMES`]: numbers behind it are counts.
+const TOKEN: usize = 0;
 /// Parts of names, without case and separators.
 const NAMES: &[&str] = &[
     "token",
@@ -67,6 +76,9 @@ impl Found {
 
     /// The text without its secrets, if there were any.
     fn look_through(&mut self, text: &str) -> Option<String> {
+        if is_too_plain(text) {
+            return None;
+        }
         let redacted = redact(text);
         redacted.matches.iter().for_each(|secret| self.note(secret.rule));
         (!redacted.matches.is_empty()).then_some(redacted.text)
@@ -116,15 +128,44 @@ enum Secrecy {
     AllButNumbers,
 }
 
+/// No rule finds anything in so short a text, or in a short word without digits and signs. Most texts in JSON are such.
+fn is_too_plain(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || matches!(byte, b'_' | b'-' | b'.');
+    text.len() < SHORTEST_SECRET || (text.len() < SHORTEST_WORD && text.bytes().all(is_plain))
+}
+
+/// All parts of names, searched for at once.
+static PARTS: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    let custom = installed().names.iter().map(String::as_str);
+    AhoCorasick::new(NAMES.iter().copied().chain(custom))
+        .expect("a few dozen short literals fit any automaton")
+});
+
 fn secrecy(name: &str) -> Option<Secrecy> {
-    let flat: String = name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
-    if OPEN_NAMES.contains(&flat.as_str()) {
-        return None;
+    let mut room = [0; 64];
+    let flat_text: String;
+    let flat = if name.is_ascii() && name.len() <= room.len() {
+        let mut length = 0;
+        for byte in name.bytes().filter(u8::is_ascii_alphanumeric) {
+            room[length] = byte.to_ascii_lowercase();
+            length += 1;
+        }
+        &room[..length]
+    } else {
+        flat_text = name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+        flat_text.as_bytes()
+    };
+    let mut secrecy = None;
+    for part in PARTS.find_overlapping_iter(flat) {
+        if OPEN_NAMES.iter().any(|open| open.as_bytes() == flat) {
+            return None;
+        }
+        if part.pattern().as_usize() != TOKEN {
+            return Some(Secrecy::All);
+        }
+        secrecy = Some(Secrecy::AllButNumbers);
     }
-    if let Some(part) = NAMES.iter().find(|part| flat.contains(**part)) {
-        return Some(if *part == "token" { Secrecy::AllButNumbers } else { Secrecy::All });
-    }
-    installed().names.iter().any(|part| flat.contains(part)).then_some(Secrecy::All)
+    secrecy
 }
 
 #[cfg(test)]
@@ -147,6 +188,28 @@ mod tests {
                 "secrets": [HIDDEN, {"b": HIDDEN}], "clientSecret": HIDDEN,
             })
         );
+    }
+
+    #[test]
+    fn what_is_passed_over_as_too_plain_holds_nothing_that_a_rule_would_find() {
+        for rule in super::super::rules::RULES {
+            for anchor in rule.anchors {
+                for length in 0..SHORTEST_WORD.saturating_sub(anchor.len()) {
+                    for filling in ["a", "q-", "x_", "y."] {
+                        let text: String =
+                            anchor.chars().chain(filling.chars().cycle().take(length)).collect();
+                        if is_too_plain(&text) {
+                            assert!(redact(&text).matches.is_empty(), "{text}");
+                        }
+                    }
+                }
+            }
+        }
+        assert_eq!((NAMES[TOKEN], secrecy("MAX_tokens")), ("token", Some(Secrecy::AllButNumbers)));
+        assert_eq!(secrecy("secret_token"), Some(Secrecy::All));
+        assert_eq!(secrecy("Pässwörd password"), Some(Secrecy::All));
+        assert_eq!(secrecy(&format!("{}api-KEY", "x".repeat(80))), Some(Secrecy::All));
+        assert_eq!((secrecy("token_type"), secrecy("name"), secrecy("")), (None, None, None));
     }
 
     #[test]
