@@ -2,6 +2,8 @@
 
 mod redact_samples;
 
+use std::path::Path;
+
 use redact_samples::{noise, pem, samples};
 use swb_rules::redact::{RedactedStream, redact};
 
@@ -127,6 +129,30 @@ fn ordinary_text_stays_as_it_is() {
     }
     assert_eq!(redact(ordinary).text, ordinary, "as one text too");
     assert!(count >= 100, "{count} samples");
+}
+
+/// What git, a package manager, a test runner, `ls` and `pip` have really printed, and what is generated and committed here.
+#[test]
+fn output_of_real_programs_stays_as_it_is() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut texts = vec![
+        include_str!("redact_samples/output.txt").to_owned(),
+        std::fs::read_to_string(root.join("Cargo.lock")).unwrap(),
+    ];
+    for folder in ["schema", "docs/man"] {
+        for file in std::fs::read_dir(root.join(folder)).unwrap() {
+            texts.push(std::fs::read_to_string(file.unwrap().path()).unwrap());
+        }
+    }
+    let mut bytes = 0;
+    for text in &texts {
+        for (found, line) in text.lines().map(|line| (redact(line).matches, line)) {
+            assert_eq!(found, [], "{line}");
+        }
+        assert_eq!(redact(text).matches, [], "as one text too");
+        bytes += text.len();
+    }
+    assert!(bytes > 250_000, "{bytes} bytes");
 }
 
 fn wrap(line: &str, columns: usize) -> String {
