@@ -93,12 +93,21 @@ impl EventFile {
 
     /// Keeps events that happened together. When this returns, they are on disk.
     pub fn append<E: Serialize>(&mut self, events: &[E]) -> io::Result<()> {
-        self.write(events, true)
-    }
-
-    /// The same for what may be lost if the machine (not the process) is cut off: nothing is waited for.
-    pub fn note<E: Serialize>(&mut self, events: &[E]) -> io::Result<()> {
-        self.write(events, false)
+        if self.failed {
+            return Err(io::Error::other("an earlier write failed; the file has to be opened anew"));
+        }
+        let value = serde_json::value::to_raw_value(events)?;
+        let mut bytes = serde_json::to_vec(&Line { sum: sum(&value), snapshot: None, events: Some(&value) })?;
+        bytes.push(b'\n');
+        if let Err(error) = self.file.write_all(&bytes).and_then(|()| self.file.sync_data()) {
+            self.failed = true;
+            // Taken back: what was not acknowledged must not come up after the next start.
+            let _ = self.file.set_len(self.length);
+            return Err(error);
+        }
+        self.length += bytes.len() as u64;
+        self.lines += 1;
+        Ok(())
     }
 
     /// Whether most of the file is of the past.
@@ -125,28 +134,6 @@ impl EventFile {
         self.file = OpenOptions::new().read(true).append(true).open(&self.path)?;
         let length = bytes.len() as u64;
         (self.length, self.snapshot_length, self.lines, self.failed) = (length, length, 1, false);
-        Ok(())
-    }
-
-    fn write<E: Serialize>(&mut self, events: &[E], synced: bool) -> io::Result<()> {
-        if self.failed {
-            return Err(io::Error::other("an earlier write failed; the file has to be opened anew"));
-        }
-        let value = serde_json::value::to_raw_value(events)?;
-        let mut bytes = serde_json::to_vec(&Line { sum: sum(&value), snapshot: None, events: Some(&value) })?;
-        bytes.push(b'\n');
-        let written = self.file.write_all(&bytes).and_then(|()| match synced {
-            true => self.file.sync_data(),
-            false => Ok(()),
-        });
-        if let Err(error) = written {
-            self.failed = true;
-            // Taken back: what was not acknowledged must not come up after the next start.
-            let _ = self.file.set_len(self.length);
-            return Err(error);
-        }
-        self.length += bytes.len() as u64;
-        self.lines += 1;
         Ok(())
     }
 }
@@ -183,7 +170,7 @@ mod tests {
         file.append(&[7u64]).unwrap();
         file.begin_anew(&10u64).unwrap();
         file.append(&[1u64, 2]).unwrap();
-        file.note(&[3u64]).unwrap();
+        file.append(&[3u64]).unwrap();
         std::fs::read(path).unwrap()
     }
 
@@ -255,7 +242,7 @@ mod tests {
         let (mut file, _) = open(&path);
         for number in 0..MANY_LINES as u64 {
             assert!(!file.is_long());
-            file.note(&[number]).unwrap();
+            file.append(&[number]).unwrap();
         }
         assert!(file.is_long());
         file.begin_anew(&5u64).unwrap();

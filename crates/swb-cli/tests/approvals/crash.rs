@@ -139,6 +139,7 @@ fn a_hundred_questions_outlive_a_daemon_that_is_killed_while_they_are_answered()
     assert_eq!(won[0] + won[1], QUESTIONS, "one answer counts: {won:?}");
     assert!(world.swb(["approvals"]).ok().stdout.is_empty(), "nothing is left open");
 
+    the_record_has_one_beginning_and_one_end_of_each(&world, &told);
     world.swb(["down"]).ok();
     every_question_has_one_beginning_and_one_end(&world);
     // Whoever asks again hears what came out, and the question is not put again.
@@ -159,6 +160,30 @@ fn a_hundred_questions_outlive_a_daemon_that_is_killed_while_they_are_answered()
     }
     world.stop();
     every_question_has_one_beginning_and_one_end(&world);
+}
+
+/// By the events that whoever listens gets, those of daemons that are dead included.
+fn the_record_has_one_beginning_and_one_end_of_each(
+    world: &World,
+    told: &BTreeMap<String, Vec<(String, Told)>>,
+) {
+    let events = world.swb(["--json", "events", "--after", "0", "--topic", "approval.*"]).ok().json_lines();
+    let mut said: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for event in &events {
+        let (topic, payload) = (event["topic"].as_str().unwrap(), &event["payload"]);
+        // A gap is told of what was not recorded: it is of no approval.
+        let Some(id) = payload["approval_id"].as_str() else { continue };
+        if topic == "approval.resolved" {
+            assert_eq!(payload["status"], told[id][0].1.status, "{id}");
+        }
+        said.entry(id).or_default().push(topic);
+    }
+    assert_eq!(said.len(), QUESTIONS);
+    for (id, topics) in said {
+        assert_eq!(topics, ["approval.requested", "approval.resolved"], "{id}");
+    }
+    let verified = world.swb(["audit", "verify"]).ok();
+    assert!(verified.stdout.contains("consistent"), "{verified:?}");
 }
 
 /// By the file: the desk forgets nothing of it before a thousand lines.

@@ -66,8 +66,19 @@ impl Approvals {
             mint: Mint::default(),
             moved: Notify::new(),
         });
+        approvals.note_what_was_told();
         approvals.change(|desk, now| ((), desk.restart(now)))?;
         Ok(approvals)
+    }
+
+    /// What was written last may or may not have been told before a crash: whoever keeps events knows.
+    fn note_what_was_told(&self) {
+        let mut state = self.lock();
+        let desk = state.desk.desk();
+        if desk.iter().any(Approval::is_unannounced) {
+            let told = telling::told_after(&self.topics, desk.told_after());
+            state.desk.note(told);
+        }
     }
 
     /// An id for a question whose asker has none.
@@ -207,9 +218,14 @@ impl Approvals {
         expired
     }
 
-    /// Tells everybody who waits that the daemon stops. The questions stay for the next one.
+    /// Tells everybody who waits that the daemon stops. The questions stay for the next one. May wait for the disk.
     pub fn stop(&self) {
-        self.lock().waiters.stop();
+        let mut state = self.lock();
+        state.waiters.stop();
+        if let Err(error) = state.desk.flush(self.now()) {
+            tracing::warn!(%error, "the next daemon has to look up what was told of approvals");
+        }
+        drop(state);
         self.moved.notify_one();
     }
 
@@ -222,7 +238,7 @@ impl Approvals {
         let state = &mut *guard;
         let now = self.now();
         let mut grants = Vec::new();
-        let done = state.desk.change(now, |desk| {
+        let done = state.desk.change(now, self.topics.head(), |desk| {
             let (result, events) = command(desk, now);
             grants.extend(events.iter().filter(|event| telling::is_of_grant(event)).cloned());
             (result, events)
@@ -232,13 +248,13 @@ impl Approvals {
         if done.is_ok() {
             telling::announce_grants(&self.topics, &grants);
         }
-        self.announce(state, now);
+        self.announce(state);
         drop(guard);
         self.moved.notify_one();
         done
     }
 
-    fn announce(&self, state: &mut State, now: u64) {
+    fn announce(&self, state: &mut State) {
         let mut unsaid: Vec<&Approval> =
             state.desk.desk().iter().filter(|approval| approval.is_unannounced()).collect();
         if unsaid.is_empty() {
@@ -250,7 +266,7 @@ impl Approvals {
             .iter()
             .filter_map(|approval| Some((approval.request.id.clone(), approval.outcome.clone()?)))
             .collect();
-        state.desk.note(now, said);
+        state.desk.note(said);
         for (id, outcome) in ended {
             state.waiters.tell(&id, Ok(outcome));
         }

@@ -13,13 +13,15 @@ pub(super) struct KeptDesk {
     desk: Desk,
     /// None while the disk refuses: then the desk is empty, so that nothing is covered and nothing is answered.
     pub(super) file: Option<EventFile>,
+    /// What was told since the last write; it is written with the next one.
+    unwritten: Vec<ApprovalEvent>,
 }
 
 impl KeptDesk {
     /// Opens the file, or begins it.
     pub(super) fn open(path: &Path, now: u64) -> io::Result<Self> {
         let (desk, file) = load(path, now)?;
-        Ok(KeptDesk { path: path.to_owned(), desk, file: Some(file) })
+        Ok(KeptDesk { path: path.to_owned(), desk, file: Some(file), unwritten: Vec::new() })
     }
 
     /// The desk as it is.
@@ -29,9 +31,12 @@ impl KeptDesk {
 
     /// Makes a change. The desk runs ahead of the file within this call only: where the file cannot follow, the desk is read
     /// from it again.
+    ///
+    /// `head` is the place in the order of all that is told behind which this change will be told.
     pub(super) fn change<T>(
         &mut self,
         now: u64,
+        head: u64,
         command: impl FnOnce(&mut Desk) -> (T, Vec<ApprovalEvent>),
     ) -> io::Result<T> {
         if self.file.is_none() {
@@ -39,33 +44,38 @@ impl KeptDesk {
         }
         let (result, events) = command(&mut self.desk);
         if !events.is_empty() {
-            self.write(now, &events, EventFile::append)?;
+            let telling = ApprovalEvent::Telling { after: head };
+            self.desk.apply(telling.clone());
+            self.write(now, [telling].into_iter().chain(events))?;
         }
         Ok(result)
     }
 
-    /// Notes what need not survive a power cut.
-    pub(super) fn note(&mut self, now: u64, events: Vec<ApprovalEvent>) {
+    /// Notes what was told. It is written with the next change, when the record of what was told has it for certain.
+    pub(super) fn note(&mut self, events: Vec<ApprovalEvent>) {
         for event in &events {
             self.desk.apply(event.clone());
         }
-        if let Err(error) = self.write(now, &events, EventFile::note) {
-            tracing::error!(%error, "what was said of approvals could not be noted");
-        }
+        self.unwritten.extend(events);
     }
 
-    fn write(
-        &mut self,
-        now: u64,
-        events: &[ApprovalEvent],
-        how: fn(&mut EventFile, &[ApprovalEvent]) -> io::Result<()>,
-    ) -> io::Result<()> {
+    /// Writes what was noted.
+    pub(super) fn flush(&mut self, now: u64) -> io::Result<()> {
+        if self.unwritten.is_empty() { Ok(()) } else { self.write(now, []) }
+    }
+
+    fn write(&mut self, now: u64, events: impl IntoIterator<Item = ApprovalEvent>) -> io::Result<()> {
         let Some(file) = &mut self.file else { return Err(io::Error::other("the file is not open")) };
-        if let Err(error) = how(file, events) {
+        let noted = self.unwritten.len();
+        self.unwritten.extend(events);
+        let written = file.append(&self.unwritten);
+        self.unwritten.truncate(noted);
+        if let Err(error) = written {
             // What failed is the news; whether the file can be read again shows at the next change.
             let _ = self.reload(now);
             return Err(error);
         }
+        self.unwritten.clear();
         if file.is_long()
             && let Err(error) = file.begin_anew(&self.desk)
         {
@@ -76,7 +86,8 @@ impl KeptDesk {
 
     fn reload(&mut self, now: u64) -> io::Result<()> {
         (self.desk, self.file) = (Desk::default(), None);
-        let (desk, file) = load(&self.path, now)?;
+        let (mut desk, file) = load(&self.path, now)?;
+        self.unwritten.iter().for_each(|event| desk.apply(event.clone()));
         (self.desk, self.file) = (desk, Some(file));
         Ok(())
     }

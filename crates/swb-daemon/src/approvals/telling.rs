@@ -1,15 +1,21 @@
 //! What is said on the bus: that a question was put, and what came out, each once.
 //!
-//! A thing is said after it was written, and that it was said is noted right after, so that the next daemon says what a crash
-//! kept from being said. The note is in the kernel's hands when it returns, which a killed process does not take along.
+//! A thing is said after it was written, with the place behind which it is going to be said. That it was said is written with
+//! the next change. So after a crash only the latest is in doubt, and whoever keeps events is asked whether it has been said.
+
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use swb_bus::topics::Topics;
+use swb_proto::TopicGlob;
 use swb_proto::id::{CorrelationId, SessionId};
 use swb_proto::{Actor, Meta};
 use swb_rules::approval::{Announced, Approval, ApprovalEvent, Outcome};
 
 use super::view::{actor_to_wire, approval_to_wire, outcome_to_wire, timestamp, workspace_of};
+
+/// How many events are looked at together.
+const PAGE: usize = 500;
 
 /// Says what has not been said of a question, and returns what is to be noted.
 pub(super) fn announce(topics: &Topics, approval: &Approval) -> ApprovalEvent {
@@ -27,6 +33,33 @@ pub(super) fn announce(topics: &Topics, approval: &Approval) -> ApprovalEvent {
         known = Announced::Outcome;
     }
     ApprovalEvent::Announced { id: approval.request.id.clone(), known }
+}
+
+/// What has been said of questions behind `after`, as far as events are kept.
+pub(super) fn told_after(topics: &Arc<Topics>, mut after: u64) -> Vec<ApprovalEvent> {
+    let mut told = Vec::new();
+    let globs = ["approval.requested", "approval.resolved"];
+    let globs: Vec<TopicGlob> =
+        globs.into_iter().filter_map(|glob| glob.to_owned().try_into().ok()).collect();
+    loop {
+        // A place that nobody has come to yet: these are events of another life.
+        let Ok(page) = topics.read(globs.clone(), Some(after), PAGE) else { return told };
+        for event in &page.events {
+            let known = match event.topic.as_str() {
+                "approval.requested" => Announced::Question,
+                "approval.resolved" => Announced::Outcome,
+                _ => continue,
+            };
+            let payload = serde_json::from_str::<Value>(event.payload.get()).unwrap_or_default();
+            if let Some(id) = payload["approval_id"].as_str() {
+                told.push(ApprovalEvent::Announced { id: id.to_owned(), known });
+            }
+        }
+        if page.events.len() < PAGE {
+            return told;
+        }
+        after = page.next;
+    }
 }
 
 /// Whether something became of a grant.

@@ -23,6 +23,7 @@ const KEPT: &[&str] = &[
     "audit",
     "bus",
     "checkpoint",
+    "grant",
     "lane",
     "lock",
     "policy",

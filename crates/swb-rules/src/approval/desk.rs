@@ -30,6 +30,9 @@ pub struct Desk {
     pub(super) tokens: VecDeque<(String, Token)>,
     /// The latest moment seen: time does not go back.
     latest: u64,
+    /// Where in the order of all that is told the latest news was told, or was about to be.
+    #[serde(default)]
+    told_after: u64,
 }
 
 impl Desk {
@@ -46,6 +49,12 @@ impl Desk {
     #[must_use]
     pub fn next_deadline(&self) -> Option<u64> {
         self.pending().map(|approval| approval.deadline).min()
+    }
+
+    /// The place behind which whatever may or may not have been told before a crash would stand.
+    #[must_use]
+    pub fn told_after(&self) -> u64 {
+        self.told_after
     }
 
     /// One question.
@@ -113,6 +122,7 @@ impl Desk {
                     token.spent = true;
                 }
             }
+            ApprovalEvent::Telling { after } => self.told_after = self.told_after.max(after),
             ApprovalEvent::Announced { id, known } => {
                 if let Some(approval) = self.approvals.get_mut(&id) {
                     approval.announced = approval.announced.max(known);

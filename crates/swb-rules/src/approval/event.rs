@@ -59,6 +59,11 @@ pub enum ApprovalEvent {
         /// When.
         at: u64,
     },
+    /// What is written together with this is told next, behind this place in the order of all that is told.
+    Telling {
+        /// The place.
+        after: u64,
+    },
     /// Whoever listens was told of the question, or of its outcome.
     Announced {
         /// Which.
