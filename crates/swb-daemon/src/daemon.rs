@@ -35,7 +35,8 @@ use crate::record::{Care, Recorder};
 use crate::records::Records;
 use crate::recovery;
 use crate::subsystems::{
-    Agents, ApprovalDesk, Audit, Control, Events, Grants, Identity, Llm, Projects, Rpc, Sessions, Workspaces,
+    Agents, ApprovalDesk, Audit, Control, Events, Grants, Identity, Llm, PolicyDesk, Projects, Rpc, Sessions,
+    Workspaces,
 };
 
 /// How long connections may take to read their last answers.
@@ -182,9 +183,19 @@ impl Daemon {
                     limit: Duration::from_millis(config.projects.git_timeout_ms),
                 },
             })
-            .register(Sessions { records: Arc::clone(&records), approvals: Arc::clone(&approvals) })
+            .register(Sessions {
+                records: Arc::clone(&records),
+                approvals: Arc::clone(&approvals),
+                policy: policy.clone(),
+            })
             .register(ApprovalDesk { approvals: Arc::clone(&approvals) })
-            .register(Grants { approvals: Arc::clone(&approvals) });
+            .register(Grants { approvals: Arc::clone(&approvals) })
+            .register(PolicyDesk {
+                policy: policy.clone(),
+                approvals: Arc::clone(&approvals),
+                records: Arc::clone(&records),
+                recorder: Arc::clone(&recorder),
+            });
         if config.bus.request_timeout_ms > 0 {
             builder = builder.default_timeout(Duration::from_millis(config.bus.request_timeout_ms));
         }

@@ -30,6 +30,7 @@ pub mod meta;
 pub mod method;
 pub mod openrpc;
 pub mod payload;
+pub mod policy;
 pub mod project;
 pub mod reply;
 pub mod rpc;

@@ -12,7 +12,9 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use crate::error::{BusError, ERR_INTERNAL, ERR_INVALID_PARAMS};
-use crate::{BusPayload, approval, audit, comms, control, events, grant, project, rpc, session, workspace};
+use crate::{
+    BusPayload, approval, audit, comms, control, events, grant, policy, project, rpc, session, workspace,
+};
 
 /// One request and its answer, as types.
 pub trait Method {
@@ -120,6 +122,7 @@ pub const METHODS: &[MethodSpec] = &[
     MethodSpec::of::<audit::Hold>(),
     MethodSpec::of::<audit::Release>(),
     MethodSpec::of::<audit::Purge>(),
+    MethodSpec::of::<policy::Decide>(),
 ];
 
 static BY_NAME: LazyLock<HashMap<&'static str, &'static MethodSpec>> =

@@ -13,6 +13,7 @@ use crate::control::ControlBody;
 use crate::error::BusError;
 use crate::events::EventsBody;
 use crate::grant::GrantBody;
+use crate::policy::PolicyBody;
 use crate::project::ProjectBody;
 use crate::rpc::RpcBody;
 use crate::session::SessionBody;
@@ -63,6 +64,8 @@ pub enum BusPayload {
     Grant(GrantBody),
     /// What changes the record: `audit/*`.
     Audit(AuditBody),
+    /// What rules say: `policy/*`.
+    Policy(PolicyBody),
 }
 
 impl BusPayload {
@@ -84,6 +87,7 @@ impl BusPayload {
             BusPayload::Approval(body) => body.write_bare(out),
             BusPayload::Grant(body) => body.write_bare(out),
             BusPayload::Audit(body) => body.write_bare(out),
+            BusPayload::Policy(body) => body.write_bare(out),
         }
     }
 
@@ -103,6 +107,7 @@ impl BusPayload {
             BusPayload::Approval(_) => "Approval",
             BusPayload::Grant(_) => "Grant",
             BusPayload::Audit(_) => "Audit",
+            BusPayload::Policy(_) => "Policy",
         }
     }
 }

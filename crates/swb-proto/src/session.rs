@@ -71,6 +71,9 @@ pub struct CreateSessionParams {
     /// Who works in it.
     #[serde(default)]
     pub mode: SessionMode,
+    /// Rules in Cedar that hold in it beside all others, also for agents below it. They may only forbid or ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<String>,
 }
 
 /// A session was made.

@@ -112,6 +112,11 @@ impl Recorder {
         }
     }
 
+    /// The keyed hash of arguments, as records have it.
+    pub fn hash_arguments(&self, arguments: &[u8]) -> String {
+        self.log.hash_arguments(arguments).to_string()
+    }
+
     /// The end of the log.
     pub fn head(&self) -> Head {
         self.log.head()

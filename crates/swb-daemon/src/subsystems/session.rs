@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 
 use super::{no_method, publish, wrong_payload};
 use crate::approvals::Approvals;
+use crate::policy::{Policy, RestrictError};
 use crate::records::{Estate, Records, not_kept, now};
 
 /// Serves `session/*`.
@@ -24,6 +25,7 @@ use crate::records::{Estate, Records, not_kept, now};
 pub(crate) struct Sessions {
     pub(crate) records: Arc<Records>,
     pub(crate) approvals: Arc<Approvals>,
+    pub(crate) policy: Policy,
 }
 
 impl BusHandler for Sessions {
@@ -57,14 +59,14 @@ impl BusHandler for Sessions {
                 let _ = reply_tx.send(one.map(Into::into));
             }
             ("session/create", SessionBody::Create(params)) => {
-                ctx.clone().spawn(reply_tx, create(ctx, records, *params));
+                ctx.clone().spawn(reply_tx, create(ctx, records, self.policy.clone(), *params));
             }
             ("session/attach", SessionBody::Attach(params)) => {
                 ctx.clone().spawn(reply_tx, attach(ctx, records, *params));
             }
             ("session/terminate", SessionBody::Terminate(params)) => {
-                let approvals = Arc::clone(&self.approvals);
-                ctx.clone().spawn(reply_tx, terminate(ctx, records, approvals, *params));
+                let (approvals, policy) = (Arc::clone(&self.approvals), self.policy.clone());
+                ctx.clone().spawn(reply_tx, terminate(ctx, records, approvals, policy, *params));
             }
             (_, other) => {
                 let _ = reply_tx.send(Err(wrong_payload(method, &BusPayload::Session(other))));
@@ -84,7 +86,12 @@ fn list(ctx: &CallContext, records: &Records, which: ListSessionsParams) -> Sess
     SessionList { sessions: wanted.cloned().collect() }
 }
 
-async fn create(ctx: CallContext, records: Arc<Records>, params: CreateSessionParams) -> BusResult {
+async fn create(
+    ctx: CallContext,
+    records: Arc<Records>,
+    policy: Policy,
+    params: CreateSessionParams,
+) -> BusResult {
     let session_id = SessionId::from_ulid(records.unique());
     records
         .change(move |estate| {
@@ -109,7 +116,14 @@ async fn create(ctx: CallContext, records: Arc<Records>, params: CreateSessionPa
                 updated_at: now(),
                 reason: None,
             };
-            estate.sessions.put(session.clone()).map_err(not_kept)?;
+            // First the rules: a session that was to have some never is without.
+            if let Some(rules) = &params.rules {
+                policy.restrict_session(session.session_id.as_str(), rules).map_err(not_restricted)?;
+            }
+            estate.sessions.put(session.clone()).map_err(|error| {
+                policy.forget_session(session.session_id.as_str());
+                not_kept(error)
+            })?;
             let Session { session_id, project_id, profile_id, mode, .. } = &session;
             let created = json!({
                 "session_id": session_id, "project_id": project_id, "profile_id": profile_id, "mode": mode,
@@ -155,6 +169,7 @@ async fn terminate(
     ctx: CallContext,
     records: Arc<Records>,
     approvals: Arc<Approvals>,
+    policy: Policy,
     params: TerminateParams,
 ) -> BusResult {
     let id = which_one(&ctx, params.session_id)?;
@@ -169,9 +184,20 @@ async fn terminate(
             }
             // Also if it had ended before: then this is what a failing disk may have left undone.
             approvals.session_ended(id.as_str()).map_err(not_kept)?;
+            policy.forget_session(id.as_str());
             Ok(SessionTerminated { session_id: id, status: SessionState::Terminated }.into())
         })
         .await
+}
+
+/// The rules of a session cannot be used, so there is no such session.
+fn not_restricted(error: RestrictError) -> BusError {
+    match error {
+        RestrictError::Kept(error) => not_kept(error),
+        error @ (RestrictError::Rules(_) | RestrictError::Id) => {
+            BusError::new(ERR_INVALID_PARAMS, error.to_string()).because("RULES_REJECTED")
+        }
+    }
 }
 
 /// One step along the table of the rules, kept before anybody hears of it.

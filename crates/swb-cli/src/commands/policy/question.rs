@@ -112,7 +112,7 @@ fn resource(method: &str, params: &Value, workspace: &str) -> Resource {
         (id("terminal_id").is_some(), terminal.clone()),
         (id("session_id").is_some(), one_session.clone()),
         (project().is_some(), one_project.clone()),
-        (true, one_workspace.clone()),
+        (true, one_workspace),
         (true, Resource::House),
     ];
     // What is not named must be something all the same where an action is about nothing else.

@@ -75,11 +75,21 @@ impl Kept {
     }
 }
 
-pub(super) async fn create(project: &str, agent: bool, io: &Io) -> Result<(), Failure> {
+pub(super) async fn create(
+    project: &str,
+    agent: bool,
+    rules: Option<&std::path::Path>,
+    io: &Io,
+) -> Result<(), Failure> {
+    let read = |file: &std::path::Path| {
+        let failed = |error| Failure::new(format!("cannot read {}", file.display())).because(error);
+        std::fs::read_to_string(file).map_err(failed)
+    };
+    let rules = rules.map(read).transpose()?;
     let handle = connect(Meta::default()).await?;
     let project_id = find_project(&handle, project).await?;
     let mode = if agent { SessionMode::Agent } else { SessionMode::Freehand };
-    let params = CreateSessionParams { project_id, profile_id: None, mode };
+    let params = CreateSessionParams { project_id, profile_id: None, mode, rules };
     let made = handle.call::<Create>(params).await?;
     tell(io, &made, format!("{GOOD}created{GOOD:#} {}", made.session_id))
 }

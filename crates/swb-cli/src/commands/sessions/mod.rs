@@ -43,6 +43,9 @@ enum What {
         /// For an agent; otherwise for a person.
         #[arg(long)]
         agent: bool,
+        /// A file of rules that hold in it beside all others; they may only forbid or ask.
+        #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+        rules: Option<std::path::PathBuf>,
     },
     /// Say that somebody is at a session.
     Attach {
@@ -64,7 +67,9 @@ enum What {
 
 pub(crate) async fn run(args: &SessionsArgs, io: &Io) -> Result<u8, Failure> {
     match &args.what {
-        Some(What::Create { project, agent }) => kept::create(project, *agent, io).await?,
+        Some(What::Create { project, agent, rules }) => {
+            kept::create(project, *agent, rules.as_deref(), io).await?;
+        }
         Some(What::Attach { session, restore }) => kept::attach(session, *restore, io).await?,
         Some(What::End { session, reason }) => kept::end(session, reason.clone(), io).await?,
         None => {
