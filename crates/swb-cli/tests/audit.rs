@@ -288,3 +288,78 @@ fn settings_and_rules_that_cannot_be_used_keep_the_daemon_from_starting() {
     let holds = world.swb(["audit", "holds"]).ok().stdout;
     assert!(holds.contains("[REDACTED:CUSTOM]") && !holds.contains(key), "{holds}");
 }
+
+/// Makes workspaces until the connection breaks; the ids of the commands that were answered.
+fn work(socket: &std::path::Path, round: usize, worker: usize) -> Vec<String> {
+    use std::io::Write;
+    let Ok(mut stream) = std::os::unix::net::UnixStream::connect(socket) else { return Vec::new() };
+    let mut lines = BufReader::new(stream.try_clone().unwrap());
+    let mut answered = Vec::new();
+    for n in 0.. {
+        let id = format!("cmd_{round}_{worker}_{n}");
+        let params = json!({ "name": id, "root_path": "/" });
+        let line =
+            json!({"jsonrpc":"2.0","id":id,"method":"workspace.create","params":params}).to_string() + "\n";
+        let mut answer = String::new();
+        if stream.write_all(line.as_bytes()).is_err()
+            || !matches!(lines.read_line(&mut answer), Ok(read) if read > 0)
+        {
+            break;
+        }
+        let Ok(answer) = serde_json::from_str::<Value>(&answer) else { break };
+        assert!(answer["error"].is_null(), "{answer}");
+        answered.push(id);
+    }
+    answered
+}
+
+#[test]
+fn kill_9_under_load_loses_no_answer_and_leaves_no_command_open() {
+    let world = world();
+    world.swb(["up"]).ok();
+    let socket = world.paths().control_socket();
+    let mut answered = Vec::new();
+    for round in 0..3 {
+        let pid = world.swb(["status", "--json"]).ok().json()["pid"].to_string();
+        let before = world.swb(["audit", "head"]).ok().json()["number"].as_u64().unwrap();
+        let workers: Vec<_> = (0..3)
+            .map(|worker| {
+                let socket = socket.clone();
+                std::thread::spawn(move || work(&socket, round, worker))
+            })
+            .collect();
+        testkit::wait("commands under way", || {
+            world.swb(["audit", "head"]).ok().json()["number"].as_u64().unwrap()
+                > before + 40 + 31 * round as u64
+        });
+        assert!(std::process::Command::new("kill").args(["-9", &pid]).status().unwrap().success());
+        for worker in workers {
+            answered.extend(worker.join().unwrap());
+        }
+        testkit::wait("the next daemon", || {
+            let status = world.swb(["status", "--json"]);
+            status.code == Some(0) && status.json()["pid"].to_string() != pid
+        });
+    }
+    world.swb(["down"]).ok();
+    assert!(answered.len() > 30, "{}", answered.len());
+    let records = world.swb(["audit", "tail", "--after", "0", "--json"]).ok().json_lines();
+    let of_kind = |kind: &'static str| records.iter().filter(move |record| record["kind"] == kind);
+    let mut ends = std::collections::HashMap::new();
+    for end in of_kind("end") {
+        assert!(ends.insert(end["of"].as_u64().unwrap(), end).is_none(), "two ends: {end}");
+    }
+    for start in of_kind("start") {
+        assert!(ends.contains_key(&start["n"].as_u64().unwrap()), "no end: {start}");
+    }
+    assert_eq!(of_kind("start").count(), ends.len());
+    let ok: std::collections::HashSet<&str> = of_kind("end")
+        .filter(|end| end["status"] == "ok")
+        .filter_map(|end| end["command_id"].as_str())
+        .collect();
+    for id in &answered {
+        assert!(ok.contains(id.as_str()), "{id} was answered and is not recorded");
+    }
+    let verified = world.swb(["audit", "verify", "--json"]).ok().json();
+    assert_eq!((&verified["verdict"], &verified["finding_count"]), (&json!("consistent"), &json!(0)));
+}

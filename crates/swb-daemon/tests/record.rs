@@ -145,3 +145,83 @@ fn a_damaged_record_stops_the_start_and_says_what_to_do() {
     std::fs::write(&segment, text).unwrap();
     world.start();
 }
+
+/// What was recorded about one method: starts and ends.
+fn about<'a>(records: &'a [Record], method: &str) -> Vec<&'a Record> {
+    records.iter().filter(|record| record.entry.method.as_deref() == Some(method)).collect()
+}
+
+#[test]
+fn a_command_over_the_socket_is_recorded_with_its_decision_before_it_is_answered() {
+    let mut world = World::new();
+    world.start();
+    let mut listener = world.wire();
+    let subscribe =
+        json!({"jsonrpc":"2.0","id":1,"method":"events.subscribe","params":{"topics":["audit.recorded"]}});
+    assert!(listener.ask(&subscribe)["error"].is_null());
+    let key = format!("ghp_{}", "a1B2".repeat(9));
+    let params = json!({ "name": format!("w {key}"), "root_path": world.folder(), "_meta": { "correlation_id": "cor_7" } });
+    let made =
+        world.wire().ask(&json!({"jsonrpc":"2.0","id":"cmd_7","method":"workspace.create","params":params}));
+    assert!(made["error"].is_null(), "{made}");
+    let records = records(&world);
+    let [start, end] = about(&records, "workspace.create")[..] else { panic!("{records:?}") };
+    assert_eq!(
+        (start.entry.kind, end.entry.kind, end.entry.of),
+        (Kind::Start, Kind::End, Some(start.number))
+    );
+    for entry in [&start.entry, &end.entry] {
+        assert_eq!(entry.correlation_id.as_deref(), Some("cor_7"));
+        assert_eq!(entry.command_id.as_deref(), Some("cmd_7"));
+        assert_eq!(entry.actor.as_ref().unwrap().kind, "user");
+    }
+    let decision = end.entry.decision.as_ref().unwrap();
+    assert!(decision.outcome == "allow" && !decision.id.is_empty(), "{decision:?}");
+    assert_eq!(start.entry.attributes.as_ref().unwrap()["action"], "workspace.create");
+    assert_eq!(start.entry.redacted, ["github-token"]);
+    assert!(!serde_json::to_string(&records).unwrap().contains(&key));
+    let told = std::iter::from_fn(|| listener.receive())
+        .map(|line| line["params"]["event"].clone())
+        .find(|event| event["payload"]["method_or_topic"] == "workspace.create")
+        .unwrap();
+    assert_eq!(told["payload"]["audit_id"], end.number.to_string());
+    assert_eq!(
+        (&told["payload"]["outcome"], &told["payload"]["decision_id"]),
+        (&json!("ok"), &json!(decision.id))
+    );
+}
+
+#[test]
+fn when_nothing_can_be_recorded_no_command_is_carried_out_and_a_ping_is_answered() {
+    let mut world = World::new().with_config(|config| config.audit.segment_bytes = 2000);
+    world.start();
+    workspace(&world, "before");
+    let (audit, away) = (world.paths().audit(), world.folder().join("away"));
+    std::fs::rename(&audit, &away).unwrap();
+    let mut wire = world.wire();
+    let mut create = |n: u32| {
+        let params = json!({ "name": format!("w{n}"), "root_path": "/" });
+        wire.ask(&json!({"jsonrpc":"2.0","id":n,"method":"workspace.create","params":params}))
+    };
+    let answers: Vec<Value> = (0..12).map(&mut create).collect();
+    let refused =
+        answers.iter().find(|answer| answer["error"]["data"]["reason"] == "AUDIT_UNAVAILABLE").unwrap();
+    assert!(refused["error"]["data"]["next"].as_str().unwrap().contains("swb restart"), "{refused}");
+    assert!(!refused.to_string().contains(&*world.folder().to_string_lossy()), "{refused}");
+    let last = answers.last().unwrap();
+    assert_eq!(last["error"]["data"]["reason"], "AUDIT_UNAVAILABLE", "it stays so: {last}");
+    let ping = wire.ask(&json!({"jsonrpc":"2.0","id":"p","method":"$/ping"}));
+    assert!(ping["error"].is_null(), "{ping}");
+    world.crash();
+    std::fs::rename(&away, &audit).unwrap();
+    world.start();
+    // Whatever was answered with a result is there, and whatever is there was begun in the record.
+    let kept = call(&world, "workspace.list", &json!({}))["workspaces"].as_array().unwrap().len();
+    let done = answers.iter().filter(|answer| answer["error"].is_null()).count() + 1;
+    assert!(kept >= done, "{kept} of {done}");
+    let records = records(&world);
+    let starts = about(&records, "workspace.create").iter().filter(|it| it.entry.kind == Kind::Start).count();
+    let ends = about(&records, "workspace.create").iter().filter(|it| it.entry.kind == Kind::End).count();
+    assert!(starts == ends && starts >= done, "{starts} starts, {ends} ends, {done} done");
+    assert!(verify(&audit, &[]).unwrap().findings.is_empty());
+}

@@ -4,13 +4,15 @@ use futures_util::FutureExt;
 use swb_bus::gate::{Closing, Receipt};
 use swb_proto::{BusError, BusResult};
 
-use crate::record::{Recorded, Started};
+use crate::record::{Recorded, Started, presentable};
 
 /// A command whose start is recorded.
 pub(super) struct Owed(pub(super) Started);
 
 impl Receipt for Owed {
     fn close(self: Box<Self>, result: BusResult) -> Closing {
+        // Whoever is outside is told neither secrets nor where things lie; neither is the record.
+        let result = result.map_err(presentable);
         match self.0.ended(&result) {
             Recorded::Ready(Ok(_)) => Closing::Now(result),
             Recorded::Ready(Err(error)) => Closing::Now(Err(BusError::from(error))),

@@ -15,7 +15,7 @@
 //! one end, written as `interrupted` by the next daemon if this one dies in between, or when whoever had the command
 //! lets go of it; when the log takes no more, no command is carried out. No secret, no key press and no absolute path
 //! of an error goes in; argument hashes are keyed and cover the whole of what came.
-//! Proof: tests beside the code.
+//! Proof: tests beside the code, `tests/record.rs`, and `swb-cli/tests/audit.rs` with kill -9 under load.
 
 mod anchor;
 mod announce;
