@@ -3,4 +3,5 @@
 
 mod answering;
 mod crash;
+mod gated;
 mod questions;

@@ -121,8 +121,19 @@ fn subject_line(approval: &Approval) -> String {
         _ => None,
     };
     only("command").or_else(|| only("value")).unwrap_or_else(|| {
-        let subject: Vec<_> =
-            approval.subject.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        subject.join(" ")
+        let mut parts = Vec::new();
+        for (name, value) in &approval.subject {
+            match (name.as_str(), value) {
+                // The action says it already.
+                ("method", Value::String(method)) if *method == approval.action => {}
+                ("arguments", Value::Object(arguments)) => {
+                    // Who calls, and where, has a place of its own.
+                    let named = arguments.iter().filter(|(name, _)| *name != "_meta");
+                    parts.extend(named.map(|(name, value)| format!("{name}={value}")));
+                }
+                _ => parts.push(format!("{name}={value}")),
+            }
+        }
+        parts.join(" ")
     })
 }
