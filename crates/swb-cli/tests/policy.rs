@@ -84,7 +84,7 @@ fn explain_tells_the_rule_and_what_would_change_the_answer() {
         (&json!("needs_approval"), &json!("agent"))
     );
     assert_eq!(asked["remedies"][0]["answer"], "allow");
-    assert!(asked["findings"].as_array().unwrap().len() > 0, "{asked}");
+    assert!(!asked["findings"].as_array().unwrap().is_empty(), "{asked}");
     own(&world, NO_PUSH);
     let denied = explain(&world, &["tool.bash", push, "--approved"]);
     assert_eq!((&denied["answer"], &denied["rules"][0]["name"]), (&json!("deny"), &json!("no-push")));
