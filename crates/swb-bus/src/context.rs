@@ -26,19 +26,31 @@ pub struct Caller {
     depth: u8,
     /// Whom the line named, where the gate knows better.
     claimed: Option<Actor>,
+    contained: bool,
 }
 
 impl Caller {
     /// A caller with this context; without an actor in it, the local user.
     pub fn new(meta: Meta) -> Self {
         let actor = meta.actor.clone().unwrap_or_else(Actor::local_user);
-        Caller { actor, meta, depth: 0, claimed: None }
+        Caller { actor, meta, depth: 0, claimed: None, contained: false }
     }
 
     /// A caller whose identity is known, whatever the context claims.
     pub fn known(mut meta: Meta, actor: Actor) -> Self {
         let claimed = meta.actor.replace(actor.clone()).filter(|claimed| *claimed != actor);
-        Caller { actor, meta, depth: 0, claimed }
+        Caller { actor, meta, depth: 0, claimed, contained: false }
+    }
+
+    /// The same, known to be held back by more than rules.
+    #[must_use]
+    pub fn contained(self, contained: bool) -> Self {
+        Caller { contained, ..self }
+    }
+
+    /// Whether what it starts stays in its place.
+    pub fn is_contained(&self) -> bool {
+        self.contained
     }
 
     /// The daemon itself.

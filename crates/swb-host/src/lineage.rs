@@ -47,6 +47,14 @@ pub fn above_peer(stream: &UnixStream) -> Above {
     }
 }
 
+/// Whether whoever connected is in a cell: it has another view of the processes there are than we have.
+pub fn peer_is_in_cell(stream: &UnixStream) -> bool {
+    let namespace = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/pid")).ok();
+    let peer = stream.peer_cred().ok().and_then(|peer| peer.pid());
+    let theirs = peer.and_then(|pid| namespace(&pid.to_string()));
+    theirs.is_some() && theirs != namespace("self")
+}
+
 /// The topmost host above a process, or the process itself if it is one.
 pub fn above(process: Pid) -> Above {
     let mut found = Above::NoHost;

@@ -31,6 +31,32 @@ fn an_agent_neither_governs_nor_answers() {
 }
 
 #[test]
+fn harmless_command_lines_need_nobody_in_a_cell_and_somebody_outside() {
+    let world = World::new().with_binary(env!("CARGO_BIN_EXE_swb"));
+    world.swb(["up"]).ok();
+    world.swb(["workspaces", "create", "home"]).ok();
+    let project = world.folder().join("project");
+    std::fs::create_dir(&project).unwrap();
+    world.swb(["projects", "init", project.to_str().unwrap()]).ok();
+    let session = world.swb(["--json", "sessions", "create", "project", "--agent"]).ok().json();
+    let agent = session["session_id"].as_str().unwrap();
+    let ask = |command: &str| {
+        let params = serde_json::json!({ "tool": "bash", "args": { "command": command }, "cwd": project });
+        format!("$SWB --json call policy.decide '{params}' 2>&1 | grep -o '\"decision\":\"[a-z]*\"';")
+    };
+    let script = [ask("ls -l"), ask("rm -rf ."), ask("cat ~/.ssh/id_rsa")].concat();
+    let answers =
+        |asked: &str| [asked, "ask", "deny"].map(|answer| format!("\"decision\":\"{answer}\"")).to_vec();
+    assert_eq!(run(&world, agent, None, &script).lines, answers("ask"));
+    let walls = swb_daemon::containment::walls(&world.paths(), None);
+    let inside = run(&world, agent, Some(walls), &script);
+    if !matches!(inside.containment, Containment::Advisory { .. }) {
+        assert_eq!(inside.lines, answers("allow"));
+    }
+    world.swb(["down"]).ok();
+}
+
+#[test]
 fn in_a_cell_the_house_is_not_there_but_its_socket() {
     let world = World::new().with_binary(env!("CARGO_BIN_EXE_swb"));
     world.swb(["up"]).ok();

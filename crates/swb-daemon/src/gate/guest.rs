@@ -211,11 +211,15 @@ impl Errand {
     }
 
     fn request(&self, id: &str, decision: &Decision) -> ApprovalRequest {
-        let arguments: Value = self
+        let mut arguments: Value = self
             .params
             .as_deref()
             .and_then(|params| serde_json::from_str(params.get()).ok())
             .unwrap_or(Value::Null);
+        // Who asks, and where, is shown beside it.
+        if let Some(arguments) = arguments.as_object_mut() {
+            arguments.remove("_meta");
+        }
         let meta = self.caller.meta();
         let own_session = || {
             let actor = self.caller.actor();

@@ -17,20 +17,29 @@ pub(super) enum Identity {
     /// No host stands above it.
     Person,
     /// The agent of a host.
-    Agent(Actor),
+    Agent {
+        /// Which one.
+        actor: Actor,
+        /// Whether it is in a cell.
+        contained: bool,
+    },
     /// It cannot be told, so it is nobody.
     Nobody,
 }
 
 impl Identity {
     pub(super) fn of(visitor: &Visitor<'_>) -> Self {
-        let above = match visitor {
-            Visitor::Local(stream) => lineage::above_peer(stream),
-            Visitor::Network { from, to } => tcp_peer::above_tcp_peer(*from, *to),
+        let (above, contained) = match visitor {
+            Visitor::Local(stream) => (lineage::above_peer(stream), lineage::peer_is_in_cell(stream)),
+            // Nobody decides about tools over the network.
+            Visitor::Network { from, to } => (tcp_peer::above_tcp_peer(*from, *to), false),
         };
         match above {
             Above::NoHost => Identity::Person,
-            Above::Host(socket) => agent_of(&socket).map_or(Identity::Nobody, Identity::Agent),
+            Above::Host(socket) => match agent_of(&socket) {
+                Some(actor) => Identity::Agent { actor, contained },
+                None => Identity::Nobody,
+            },
             Above::Unclear => Identity::Nobody,
         }
     }
@@ -38,7 +47,9 @@ impl Identity {
     /// The caller that it is in a context.
     pub(super) fn caller(&self, context: Meta) -> Caller {
         match self {
-            Identity::Agent(actor) => Caller::known(context, actor.clone()),
+            Identity::Agent { actor, contained } => {
+                Caller::known(context, actor.clone()).contained(*contained)
+            }
             Identity::Person if context.actor.as_ref().is_none_or(may_be_named) => Caller::new(context),
             Identity::Person | Identity::Nobody => Caller::known(context, Actor::local_user()),
         }
@@ -66,9 +77,10 @@ mod tests {
     #[test]
     fn an_agent_is_itself_whatever_it_claims() {
         let ada = agent_of(Path::new("/run/hosts/sess_ada/host.sock")).unwrap();
-        let agent = Identity::Agent(ada.clone());
+        let agent = Identity::Agent { actor: ada.clone(), contained: true };
         assert_eq!(agent.caller(Meta::default()).actor(), &ada);
         assert_eq!(agent.caller(Meta::default()).claimed(), None);
+        assert!(agent.caller(Meta::default()).is_contained());
         let impostor = agent.caller(claims("user"));
         assert_eq!((impostor.actor(), impostor.meta().actor.as_ref()), (&ada, Some(&ada)));
         assert_eq!(impostor.claimed().unwrap().kind.as_str(), "user");

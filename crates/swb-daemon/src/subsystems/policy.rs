@@ -81,7 +81,11 @@ impl PolicyDesk {
             let desk = self.clone();
             let actor = actor(ctx, &home, &params.subagents)?;
             // Following links means looking at the disk.
-            let question = move || desk.question(&params, &home, actor).map(|input| (params, home, input));
+            let contained = ctx.caller().is_contained();
+            let question = move || {
+                let input = desk.question(&params, &home, actor)?;
+                Ok((params, home, Input { contained, ..input }))
+            };
             tokio::task::spawn_blocking(question).await.unwrap_or_else(|_| {
                 Err(BusError::new(ERR_INVALID_REQUEST, "the call could not be looked at"))
             })?

@@ -123,6 +123,7 @@ fn print(checked: &Checked, io: &Io) -> Result<(), Failure> {
         }
     }
     match problems.len() {
+        0 if *rules == 1 => io.line(format!("{GOOD}✓{GOOD:#} 1 rule can be used")),
         0 => io.line(format!("{GOOD}✓{GOOD:#} {rules} rules can be used")),
         1 => io.line(format!("{BAD}✗{BAD:#} 1 error")),
         many => io.line(format!("{BAD}✗{BAD:#} {many} errors")),

@@ -133,6 +133,8 @@ fn a_broken_file_keeps_the_old_rules_and_says_where_it_is_broken() {
     house.write(ASK_TO_READ);
     house.becomes(&EVERYWHERE, Answer::NeedsApproval);
     assert!(house.policy.health().problems.is_empty());
+    // Rules hold before they are told.
+    testkit::wait("both to be told", || topics.head() >= 2);
     let page = topics.read(Vec::new(), None, 100).unwrap();
     let told: Vec<_> = page.events.iter().map(|event| event.topic.as_str().to_owned()).collect();
     assert_eq!(told, ["policy.rules.rejected", "policy.rules.updated"]);
