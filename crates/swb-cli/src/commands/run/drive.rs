@@ -114,6 +114,8 @@ impl Drive {
         match cut {
             None => in_the_end(outcome, told),
             Some(Cut::Left(code)) => Ok(code),
+            // A terminal that cannot be written on any more is one whose signal is still on its way.
+            Some(Cut::ReaderGone) if told => Ok(exit_code::HUNG_UP),
             Some(Cut::ReaderGone) => Ok(exit_code::SUCCESS),
             Some(Cut::Failed(failure)) => Err(failure),
             Some(Cut::AgentGone) => Err(gone(stage == Stage::Starting, ended)),
