@@ -103,7 +103,15 @@ fn a_real_model_writes_summaries_and_goes_on_after_a_restart() {
     assert_eq!(child.exit_code(), Some(0));
     let mut child = start_with(&world, &["--continue", &session]);
     assert_eq!(child.state("model"), MODEL);
+    let before = child.messages();
     let compacted = child.ask(json!({ "type": "compact", "id": "c" }));
-    assert!(compacted["summary"].as_str().is_some_and(|summary| summary.contains("Turing")), "{compacted}");
+    if compacted["type"] == "error" {
+        // A small model may talk until it is stopped; then nothing is replaced.
+        assert!(compacted["message"].as_str().unwrap().contains("the model's limit"), "{compacted}");
+        assert_eq!(child.messages(), before);
+    } else {
+        let summary = compacted["summary"].as_str();
+        assert!(summary.is_some_and(|summary| summary.contains("Turing")), "{compacted}");
+    }
     assert_answered(&child.turn("2", "What is my cat called?"));
 }
