@@ -32,7 +32,8 @@ pub fn without_paths(text: &str) -> Cow<'_, str> {
         let end = start + length(&text[start..]);
         let path = text[start..end].trim_end_matches('/');
         from = end;
-        if !path[1..].contains('/') {
+        // Of `/.` at the end of a sentence nothing is left.
+        if path.rfind('/').is_none_or(|last| last == 0) {
             continue;
         }
         let out = shown.get_or_insert_with(|| String::with_capacity(text.len()));
@@ -89,9 +90,17 @@ mod tests {
 
     #[test]
     fn what_is_no_path_stays_as_it_is() {
-        for text in
-            ["no handler for $/ping", "and/or", "https://a.example/b/c", "5 / 7", "/", "a // b/c", "/x alone"]
-        {
+        for text in [
+            "no handler for $/ping",
+            "and/or",
+            "https://a.example/b/c",
+            "5 / 7",
+            "/",
+            "/.",
+            "a /... /-",
+            "a // b/c",
+            "/x alone",
+        ] {
             assert!(matches!(without_paths(text), Cow::Borrowed(_)), "{text}: {}", without_paths(text));
         }
     }
