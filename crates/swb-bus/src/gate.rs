@@ -59,13 +59,15 @@ pub struct Command<'a> {
     pub params: Option<&'a RawValue>,
     /// The same, typed.
     pub payload: &'a BusPayload,
+    /// Whether it can begin later. What cannot is told [`Admission::Wait`] only to be refused in the end.
+    pub can_wait: bool,
 }
 
 /// What the gate says to a command.
 pub enum Admission {
     /// Go on, and tell the receipt what came of it.
     Go(Box<dyn Receipt>),
-    /// Somebody is asked first. Dropping it takes the question back.
+    /// Somebody is asked first, or the disk is waited for. Dropping it takes the question back.
     Wait(BoxFuture<'static, Result<Box<dyn Receipt>, BusError>>),
     /// No. The gate has recorded it.
     Refused(BusError),

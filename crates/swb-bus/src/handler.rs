@@ -4,6 +4,7 @@ use swb_proto::{BusPayload, BusResult};
 use tokio::sync::oneshot;
 
 use crate::CallContext;
+use crate::dispatch::not_found;
 
 /// A subsystem: it owns every method whose first segment is its prefix.
 ///
@@ -14,8 +15,12 @@ pub trait BusHandler: Send + Sync {
     /// that begins with `$`, panic when the bus is built.
     fn prefix(&self) -> &str;
 
-    /// Serves one request; `method` is the full method. Exactly one reply goes into `reply_tx`.
-    fn handle_request(&self, method: &str, payload: BusPayload, reply_tx: oneshot::Sender<BusResult>);
+    /// Serves one request; `method` is the full method. Exactly one reply goes into `reply_tx`. A subsystem that serves
+    /// its methods with [`BusHandler::handle_call`] leaves it alone.
+    fn handle_request(&self, method: &str, _payload: BusPayload, reply_tx: oneshot::Sender<BusResult>) {
+        // Whoever asked may be gone.
+        let _ = reply_tx.send(Err(not_found(method)));
+    }
 
     /// Takes one notification. Most subsystems have no use for any.
     fn handle_notification(&self, _method: &str, _payload: BusPayload) {}

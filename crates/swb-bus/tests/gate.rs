@@ -51,6 +51,12 @@ impl Guest for Door {
         }
         let unsafe_disk = params.contains("unrecorded");
         let receipt = Note(Some(Arc::clone(&self.0)), unsafe_disk);
+        if params.contains("ask") && !command.can_wait {
+            return Admission::Wait(
+                async { Err(BusError::new(ERR_POLICY_DENIED, "cannot wait").because("NOBODY_ASKED")) }
+                    .boxed(),
+            );
+        }
         if !params.contains("ask") {
             return Admission::Go(Box::new(receipt));
         }
@@ -158,7 +164,7 @@ async fn subscriptions_and_notifications_pass_the_gate_too() {
     let reply = client.ask(&rpc(1, "events.subscribe", json!({ "topics": ["forbidden.*"] }))).await;
     assert_eq!(reply["error"]["code"], ERR_POLICY_DENIED);
     let reply = client.ask(&rpc(2, "events.subscribe", json!({ "topics": ["ask.*"] }))).await;
-    assert_eq!(reply["error"]["data"]["reason"], "APPROVAL_CANNOT_BE_AWAITED");
+    assert_eq!(reply["error"]["data"]["reason"], "NOBODY_ASKED");
     client.call(3, "events.subscribe", json!({ "topics": ["a.*"] })).await;
     for content in ["hi", "forbidden", "ask"] {
         client

@@ -85,6 +85,7 @@ impl Visit {
             method,
             params: params.as_deref(),
             payload: &BusPayload::Empty,
+            can_wait: true,
         };
         let admission = guest.admit(&self.caller, &command);
         let admitted = match admission {

@@ -225,13 +225,17 @@ impl Connection {
         // What the bus says about itself is no command.
         let guest = if method.starts_with('$') { None } else { self.guest.clone() };
         let guest = guest.as_deref();
-        let command = Command { id, method: &method, params, payload: &payload };
+        let command = Command { id, method: &method, params, payload: &payload, can_wait: false };
         let Some(id) = id else {
             // Notifications have no answer, whatever becomes of them; the bus counts and logs the losses.
-            passage::at_once(guest, &caller, &command, || {
+            let passage = passage::at_once(guest, &caller, &command, || {
                 self.bus.notify(&caller, method.clone(), payload.clone()).map_err(unanswered)?;
                 Ok(BusPayload::Empty)
             });
+            if let Passage::Later { result, .. } = passage {
+                // Nobody waits for it, but the record does.
+                tokio::spawn(result);
+            }
             return;
         };
         let hello = (method == "bus/hello").then(|| HelloParams::try_from(payload.clone()).ok()).flatten();

@@ -42,7 +42,7 @@ pub(super) fn request(
     payload: BusPayload,
 ) -> Passage {
     let Some(guest) = guest else { return started(bus.start(caller, None, method, payload), None) };
-    let command = Command { id: Some(id), method: &method, params, payload: &payload };
+    let command = Command { id: Some(id), method: &method, params, payload: &payload, can_wait: true };
     match guest.admit(caller, &command) {
         Admission::Refused(error) => Passage::Answered(Err(error)),
         Admission::Go(receipt) => started(bus.start(caller, None, method, payload), Some(receipt)),
@@ -66,13 +66,21 @@ pub(super) fn at_once(
     match guest.admit(caller, command) {
         Admission::Refused(error) => Passage::Answered(Err(error)),
         Admission::Go(receipt) => closed(receipt, work()),
-        Admission::Wait(_) => {
-            let message = "it needs an approval, and this cannot wait for one";
-            Passage::Answered(Err(
-                BusError::new(ERR_POLICY_DENIED, message).because("APPROVAL_CANNOT_BE_AWAITED")
-            ))
+        Admission::Wait(refusal) => {
+            let result = async move {
+                match refusal.await {
+                    Err(error) => Err(error),
+                    Ok(receipt) => receipt.close(Err(too_late())).settled().await,
+                }
+            };
+            Passage::Later { signal: CancelSignal::new(), asks: false, result: result.boxed() }
         }
     }
+}
+
+/// The gate agreed to something that had to begin at once.
+fn too_late() -> BusError {
+    BusError::new(ERR_POLICY_DENIED, "it was allowed too late").because("ALLOWED_TOO_LATE")
 }
 
 fn started(started: Result<Started, BusCallError>, receipt: Option<Box<dyn Receipt>>) -> Passage {

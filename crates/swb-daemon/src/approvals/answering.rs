@@ -9,10 +9,7 @@ use swb_rules::policy::{Actor, ActorKind};
 
 use super::asking::Approvals;
 use super::error::AnswerError;
-use super::subject::presentable_text;
-
-/// The longest reason for an answer, in bytes.
-const LONGEST_REASON: usize = 4 * 1024;
+use super::subject::presentable_reason;
 
 /// An answer.
 #[derive(Debug, Clone)]
@@ -111,7 +108,7 @@ fn take(
         id,
         choice: answer.choice,
         by: &answer.by,
-        reason: answer.reason.map(|reason| presentable_text(&reason, LONGEST_REASON)),
+        reason: answer.reason.map(|reason| presentable_reason(&reason)),
         grant_id,
     };
     match desk.resolve(now, resolve) {

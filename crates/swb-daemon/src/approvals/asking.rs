@@ -14,15 +14,13 @@ use tokio::sync::Notify;
 
 use super::error::AskError;
 use super::kept::KeptDesk;
-use super::subject::{presentable, presentable_text};
+use super::subject::{presentable, presentable_reason};
 use super::telling;
 use super::waiting::{Waiters, Waiting};
 use crate::mint::Mint;
 
 /// Most questions that one agent and those below it may have open.
 const MAX_PENDING_OF_ONE: usize = 250;
-/// The longest reason for a question, in bytes.
-const LONGEST_REASON: usize = 4 * 1024;
 /// The wall clock may jump while a timer sleeps, so it is looked at again after this long.
 const LONGEST_SLEEP: Duration = Duration::from_secs(5);
 /// How long a disk that refuses is left alone.
@@ -97,7 +95,7 @@ impl Approvals {
         let approvals = Arc::clone(self);
         let asked = tokio::task::spawn_blocking(move || {
             request.subject = presentable(request.subject);
-            request.reason = presentable_text(&request.reason, LONGEST_REASON);
+            request.reason = presentable_reason(&request.reason);
             if approvals.lock().waiters.are_stopping() {
                 return Err(AskError::Stopping);
             }

@@ -32,5 +32,6 @@ mod waiting;
 pub use answering::{Answer, Answered, SpendError};
 pub use asking::{Approvals, Clock};
 pub use error::{AnswerError, AskError, WaitError};
+pub(crate) use subject::LONGEST_REASON;
 pub(crate) use view::{approval_to_wire, grant_to_wire, timestamp, workspace_of};
 pub use waiting::Waiting;

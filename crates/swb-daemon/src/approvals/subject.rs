@@ -6,6 +6,8 @@
 use serde_json::{Map, Value, json};
 use swb_rules::redact::{redact, redact_json};
 
+/// The longest reason of a question or an answer, in bytes.
+pub(crate) const LONGEST_REASON: usize = 4 * 1024;
 /// The longest text inside a subject, in bytes.
 const LONGEST_TEXT: usize = 8 * 1024;
 /// The longest subject, in bytes of JSON.
@@ -26,10 +28,10 @@ pub(super) fn presentable(mut subject: Value) -> Value {
     }
 }
 
-/// A text as it is kept and shown.
-pub(super) fn presentable_text(text: &str, longest: usize) -> String {
+/// A reason as it is kept and shown.
+pub(super) fn presentable_reason(text: &str) -> String {
     let text = redact(text).text;
-    if text.len() > longest { shortened(&text, longest) } else { text }
+    if text.len() > LONGEST_REASON { shortened(&text, LONGEST_REASON) } else { text }
 }
 
 fn shorten(value: &mut Value) {
@@ -58,7 +60,7 @@ mod tests {
         let key = format!("ghp_{}", "a1B2".repeat(9));
         let shown = presentable(json!({"command": format!("curl -H 'x: {key}'"), "password": "hunter2"}));
         assert!(!shown.to_string().contains(&key) && !shown.to_string().contains("hunter2"), "{shown}");
-        assert!(!presentable_text(&format!("with {key}"), 100).contains(&key));
+        assert!(!presentable_reason(&format!("with {key}")).contains(&key));
     }
 
     #[test]

@@ -40,15 +40,20 @@ impl Guest for Known {
         }
         let decision = errand.decide(Approved::No);
         match decision.answer {
-            Answer::Allow => errand.go(errand.allowed(&decision, None)),
+            Answer::Allow => errand.go(errand.recorded(&decision, None)),
             Answer::Deny => {
-                let recorded = errand.allowed(&decision, None);
+                let recorded = errand.recorded(&decision, None);
                 let error = errand.denied(&decision, &recorded);
                 errand.refuse(Some(recorded), error)
             }
             Answer::NeedsApproval => match self.house.approvals.covers(&errand.question.input) {
                 Some(grant) => errand.go_if_still_allowed(Some(grant.id)),
-                None => Admission::Wait(errand.ask(decision).boxed()),
+                None if errand.can_wait => Admission::Wait(errand.ask(decision).boxed()),
+                None => {
+                    let recorded = errand.recorded(&decision, None);
+                    let error = errand.denied(&decision, &recorded).because("APPROVAL_CANNOT_BE_AWAITED");
+                    errand.refuse(Some(recorded), error)
+                }
             },
         }
     }
@@ -86,6 +91,7 @@ struct Errand {
     method: String,
     command_id: Option<String>,
     params: Option<Box<serde_json::value::RawValue>>,
+    can_wait: bool,
 }
 
 impl Errand {
@@ -97,6 +103,7 @@ impl Errand {
             method: method::dotted(command.method),
             command_id: command.id.map(|id| id.trim_matches('"').to_owned()),
             params: command.params.map(ToOwned::to_owned),
+            can_wait: command.can_wait,
         }
     }
 
@@ -105,7 +112,7 @@ impl Errand {
     }
 
     /// A decision as it is recorded.
-    fn allowed(&self, decision: &Decision, approval_id: Option<String>) -> RecordedDecision {
+    fn recorded(&self, decision: &Decision, approval_id: Option<String>) -> RecordedDecision {
         let spoke = decision.spoke();
         let outcome = match (&approval_id, spoke.answer) {
             (Some(_), Answer::Allow) => "approved",
@@ -139,11 +146,12 @@ impl Errand {
         Ok(self.house.recorder.started(start)?)
     }
 
-    /// Begins: recorded now, or as soon as the disk has it.
+    /// Begins: recorded now, or as soon as the disk has it. What cannot wait for the disk begins at once, and its answer
+    /// waits: its end comes after its start, on the disk too.
     fn go(&self, decision: RecordedDecision) -> Admission {
         match self.start(Some(decision)) {
             Err(error) => Admission::Refused(error),
-            Ok(started) if started.is_settled() => Admission::Go(Box::new(Owed(started))),
+            Ok(started) if started.is_settled() || !self.can_wait => Admission::Go(Box::new(Owed(started))),
             Ok(started) => Admission::Wait(settled(started).boxed()),
         }
     }
@@ -151,7 +159,7 @@ impl Errand {
     /// Somebody has agreed, now or before; what the rules say to that counts.
     fn go_if_still_allowed(&self, approval_id: Option<String>) -> Admission {
         let decision = self.decide(Approved::Yes);
-        let recorded = self.allowed(&decision, approval_id);
+        let recorded = self.recorded(&decision, approval_id);
         if decision.answer == Answer::Allow {
             return self.go(recorded);
         }
@@ -196,7 +204,7 @@ impl Errand {
         let admission = if outcome.is_approved() {
             self.go_if_still_allowed(Some(id))
         } else {
-            let recorded = self.allowed(&decision, Some(id.clone()));
+            let recorded = self.recorded(&decision, Some(id.clone()));
             let error = not_agreed(&self.method, &outcome)
                 .with("decision_id", recorded.id.clone())
                 .with("rule_ids", recorded.rules.clone())

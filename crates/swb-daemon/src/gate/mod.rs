@@ -12,7 +12,8 @@
 //! Invariants: a process below a host is that host's agent, whatever it claims, on every door; who cannot be told is
 //! refused; no rules, a broken rule or a log that takes no more mean no; what a person agreed to is decided again before
 //! it is done, so that rules that changed in between count. Calls between subsystems pass no gate: they carry the caller of
-//! the command that caused them. Proof: `tests/gate.rs` of this room, `swb-cli/tests/gate/` with the real binary.
+//! the command that caused them. Proof: `tests/gate.rs` and `tests/hostile_lines.rs` of this room,
+//! `swb-cli/tests/gate/` with the real binary.
 
 mod guest;
 mod identity;

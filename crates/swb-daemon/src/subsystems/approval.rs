@@ -16,10 +16,9 @@ use swb_rules::policy;
 use tokio::sync::oneshot;
 
 use super::{no_method, wrong_payload};
-use crate::approvals::{Answer, AnswerError, Approvals, approval_to_wire, timestamp, workspace_of};
-
-/// The longest reason of an answer, in bytes.
-const LONGEST_REASON: usize = 4 * 1024;
+use crate::approvals::{
+    Answer, AnswerError, Approvals, LONGEST_REASON, approval_to_wire, timestamp, workspace_of,
+};
 
 /// Serves `approval/*`.
 #[derive(Debug)]
@@ -30,10 +29,6 @@ pub(crate) struct ApprovalDesk {
 impl BusHandler for ApprovalDesk {
     fn prefix(&self) -> &'static str {
         "approval"
-    }
-
-    fn handle_request(&self, method: &str, _payload: BusPayload, reply_tx: oneshot::Sender<BusResult>) {
-        let _ = reply_tx.send(Err(no_method(method)));
     }
 
     fn handle_call(

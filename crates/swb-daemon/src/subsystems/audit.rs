@@ -26,10 +26,6 @@ impl BusHandler for Audit {
         "audit"
     }
 
-    fn handle_request(&self, method: &str, _payload: BusPayload, reply_tx: oneshot::Sender<BusResult>) {
-        let _ = reply_tx.send(Err(no_method(method)));
-    }
-
     fn handle_call(
         &self,
         ctx: CallContext,

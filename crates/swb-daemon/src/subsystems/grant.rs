@@ -23,10 +23,6 @@ impl BusHandler for Grants {
         "grant"
     }
 
-    fn handle_request(&self, method: &str, _payload: BusPayload, reply_tx: oneshot::Sender<BusResult>) {
-        let _ = reply_tx.send(Err(no_method(method)));
-    }
-
     fn handle_call(
         &self,
         ctx: CallContext,

@@ -41,10 +41,6 @@ impl BusHandler for PolicyDesk {
         "policy"
     }
 
-    fn handle_request(&self, method: &str, _payload: BusPayload, reply_tx: oneshot::Sender<BusResult>) {
-        let _ = reply_tx.send(Err(no_method(method)));
-    }
-
     fn handle_call(
         &self,
         ctx: CallContext,

@@ -18,7 +18,7 @@ use swb_proto::{BusError, BusPayload, BusResult};
 use tokio::sync::oneshot;
 
 use super::workspace::folder;
-use super::{no_method, publish, wrong_payload};
+use super::{publish, wrong_payload};
 use crate::git::{self, Git, GitError};
 use crate::records::{Estate, Records, not_kept, now};
 
@@ -32,10 +32,6 @@ pub(crate) struct Projects {
 impl BusHandler for Projects {
     fn prefix(&self) -> &'static str {
         "project"
-    }
-
-    fn handle_request(&self, method: &str, _payload: BusPayload, reply_tx: oneshot::Sender<BusResult>) {
-        let _ = reply_tx.send(Err(no_method(method)));
     }
 
     fn handle_call(

@@ -15,7 +15,7 @@ use swb_proto::{BusError, BusPayload, BusResult};
 use swb_rules::lifecycle;
 use tokio::sync::oneshot;
 
-use super::{no_method, publish, wrong_payload};
+use super::{publish, wrong_payload};
 use crate::approvals::Approvals;
 use crate::policy::{Policy, RestrictError};
 use crate::records::{Estate, Records, not_kept, now};
@@ -31,10 +31,6 @@ pub(crate) struct Sessions {
 impl BusHandler for Sessions {
     fn prefix(&self) -> &'static str {
         "session"
-    }
-
-    fn handle_request(&self, method: &str, _payload: BusPayload, reply_tx: oneshot::Sender<BusResult>) {
-        let _ = reply_tx.send(Err(no_method(method)));
     }
 
     fn handle_call(

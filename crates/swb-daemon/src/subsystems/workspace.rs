@@ -16,7 +16,7 @@ use swb_proto::{BusError, BusPayload, BusResult};
 use swb_rules::lifecycle;
 use tokio::sync::oneshot;
 
-use super::{no_method, publish, wrong_payload};
+use super::{publish, wrong_payload};
 use crate::records::{Estate, Records, not_kept, now};
 
 const LONGEST_NAME: usize = 200;
@@ -30,10 +30,6 @@ pub(crate) struct Workspaces {
 impl BusHandler for Workspaces {
     fn prefix(&self) -> &'static str {
         "workspace"
-    }
-
-    fn handle_request(&self, method: &str, _payload: BusPayload, reply_tx: oneshot::Sender<BusResult>) {
-        let _ = reply_tx.send(Err(no_method(method)));
     }
 
     fn handle_call(
