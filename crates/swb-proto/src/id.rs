@@ -71,6 +71,8 @@ ids! {
     ProfileId = "profile_";
     /// A session of work in a project.
     SessionId = "sess_";
+    /// A piece of work of an agent.
+    RunId = "run_";
     /// A terminal.
     TerminalId = "term_";
     /// A lane of work (optional everywhere).

@@ -34,6 +34,7 @@ pub mod policy;
 pub mod project;
 pub mod reply;
 pub mod rpc;
+pub mod run;
 pub mod session;
 pub mod timestamp;
 pub mod topic;

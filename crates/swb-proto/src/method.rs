@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use crate::error::{BusError, ERR_INTERNAL, ERR_INVALID_PARAMS};
 use crate::{
-    BusPayload, approval, audit, comms, control, events, grant, policy, project, rpc, session, workspace,
+    BusPayload, approval, audit, comms, control, events, grant, policy, project, rpc, run, session, workspace,
 };
 
 /// One request and its answer, as types.
@@ -113,6 +113,12 @@ pub const METHODS: &[MethodSpec] = &[
     MethodSpec::of::<session::Terminate>(),
     MethodSpec::of::<session::Get>(),
     MethodSpec::of::<session::List>(),
+    MethodSpec::of::<run::Start>(),
+    MethodSpec::of::<run::Cancel>(),
+    MethodSpec::of::<run::Steer>(),
+    MethodSpec::of::<run::FollowUp>(),
+    MethodSpec::of::<run::Get>(),
+    MethodSpec::of::<run::List>(),
     MethodSpec::of::<approval::Resolve>(),
     MethodSpec::of::<approval::List>(),
     MethodSpec::of::<approval::Get>(),

@@ -16,6 +16,7 @@ use crate::grant::GrantBody;
 use crate::policy::PolicyBody;
 use crate::project::ProjectBody;
 use crate::rpc::RpcBody;
+use crate::run::RunBody;
 use crate::session::SessionBody;
 use crate::workspace::WorkspaceBody;
 
@@ -66,6 +67,8 @@ pub enum BusPayload {
     Audit(AuditBody),
     /// What rules say: `policy/*`.
     Policy(PolicyBody),
+    /// Runs of agents: `agent/*`.
+    Run(RunBody),
 }
 
 impl BusPayload {
@@ -88,6 +91,7 @@ impl BusPayload {
             BusPayload::Grant(body) => body.write_bare(out),
             BusPayload::Audit(body) => body.write_bare(out),
             BusPayload::Policy(body) => body.write_bare(out),
+            BusPayload::Run(body) => body.write_bare(out),
         }
     }
 
@@ -108,6 +112,7 @@ impl BusPayload {
             BusPayload::Grant(_) => "Grant",
             BusPayload::Audit(_) => "Audit",
             BusPayload::Policy(_) => "Policy",
+            BusPayload::Run(_) => "Run",
         }
     }
 }

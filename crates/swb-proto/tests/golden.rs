@@ -17,6 +17,7 @@ use swb_proto::events::EventNotification;
 use swb_proto::id::CorrelationId;
 use swb_proto::line::{self, Dialect};
 use swb_proto::method::{self, METHODS};
+use swb_proto::run::{RunCompleted, RunFailed, RunProgress, RunStarted};
 use swb_proto::{Actor, BusError, BusPayload, BusResult, EventEnvelope, Meta, reply};
 
 const METHOD_WORDS: &str = include_str!("../../../fixtures/wire/methods.jsonl");
@@ -107,6 +108,10 @@ fn every_word_keeps_its_bytes_and_may_grow() {
             "ResponseEnvelope" => golden::<ResponseEnvelope>(json),
             "EventEnvelope" => golden::<EventEnvelope>(json),
             "EventNotification" => golden::<EventNotification>(json),
+            "RunStarted" => golden::<RunStarted>(json),
+            "RunProgress" => golden::<RunProgress>(json),
+            "RunCompleted" => golden::<RunCompleted>(json),
+            "RunFailed" => golden::<RunFailed>(json),
             other => panic!("no type for {other}"),
         }
     }
