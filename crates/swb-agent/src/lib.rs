@@ -13,7 +13,7 @@
 //! * [`mcp`] – servers whose tools the agent can use as its own.
 //! * `tools`, [`gate`] – what the model can do, and the one seam that decides whether it may.
 //!
-//! Nothing here needs the daemon. Proof: unit tests beside the code; the conformance suite `crates/swb-cli/tests/rpc/`
+//! Nothing here needs the daemon; where the parent names one, it judges the tool calls. Proof: unit tests beside the code; the conformance suite `crates/swb-cli/tests/rpc/`
 //! drives the real binary over pipes.
 
 mod attachments;
@@ -37,6 +37,7 @@ mod tools;
 mod turn;
 
 pub use gate::Mode;
+pub use gate::control::{Control, ControlError};
 pub use history::OpenError;
 pub use start::{Offer, Options, StartError, describe_models, describe_tools, run};
 pub use subagent::Launch;

@@ -17,6 +17,8 @@ use tokio::sync::watch;
 
 use crate::cancel::Cancel;
 use crate::gate::ask::Asks;
+use crate::gate::control::Control;
+use crate::gate::house::House;
 use crate::gate::{Gate, Mode};
 use crate::history::{OpenError, Sessions, WriteError};
 use crate::lend::Borrowed;
@@ -83,6 +85,8 @@ pub struct Options {
     pub asks: bool,
     /// How long an ask waits for its answer.
     pub ask_patience: Duration,
+    /// The daemon that judges tool calls, if there is one.
+    pub control: Option<Control>,
     /// Providers, prices and patience.
     pub models: Settings,
     /// MCP servers.
@@ -195,7 +199,7 @@ async fn serve(options: Options, mut input: Input, output: Output) -> Result<(),
     }
     let place = Arc::new(Place::new(&std::env::current_dir()?, options.messages, tools));
     let asks = Arc::new(Asks::new(options.asks.then(|| output.clone()), options.ask_patience));
-    let gate = Arc::new(Gate::new(options.mode));
+    let gate = Arc::new(Gate::new(options.mode).asking(options.control.map(House::new)));
     let subagents = Arc::new(Subagents::new(Surroundings {
         launch: options.launch,
         depth: options.depth,

@@ -2,11 +2,13 @@
 //!
 //! `Gate::decide` is pure: a request (who, what, with which arguments) and the local [`Mode`] in, a `Decision` with
 //! a reason out. Command lines are judged by `shell`, paths by `paths`. `ask` takes a decision that needs a person to
-//! the parent, with a deadline; nobody to ask means denied (`permit`). What is behind the seam may change (a policy file, a
-//! daemon); the callers only know the question.
+//! the parent, with a deadline; nobody to ask means denied (`permit`). Where the parent has named a daemon, that decides
+//! instead (`house`; [`control`] is what the parent says); the callers only know the question.
 
 pub(crate) mod ask;
+pub mod control;
 mod foreign;
+pub(crate) mod house;
 pub(crate) mod paths;
 pub(crate) mod permit;
 mod shell;
@@ -16,6 +18,7 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 
 pub(crate) use foreign::Foreign;
+use house::House;
 use serde_json::Value;
 pub(crate) use swb_rules::shell::Risk;
 
@@ -55,6 +58,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) agents: &'a [String],
     /// The folder it works in.
     pub(crate) workspace: &'a Path,
+    /// The folder it is in just now.
+    pub(crate) folder: &'a Path,
     /// What it may do at most, however much the gate lets others do.
     pub(crate) mode: Mode,
 }
@@ -111,11 +116,19 @@ pub(crate) enum Decision {
 pub(crate) struct Gate {
     mode: Mutex<Mode>,
     home: Option<String>,
+    /// The daemon's gate, if there is one.
+    pub(crate) house: Option<House>,
 }
 
 impl Gate {
     pub(crate) fn new(mode: Mode) -> Self {
-        Gate { mode: Mutex::new(mode), home: std::env::var("HOME").ok().filter(|home| !home.is_empty()) }
+        let home = std::env::var("HOME").ok().filter(|home| !home.is_empty());
+        Gate { mode: Mutex::new(mode), home, house: None }
+    }
+
+    /// The same, with a daemon that decides.
+    pub(crate) fn asking(self, house: Option<House>) -> Self {
+        Gate { house, ..self }
     }
 
     pub(crate) fn mode(&self) -> Mode {
@@ -196,7 +209,13 @@ mod tests {
     use super::*;
 
     fn decide(mode: Mode, effect: Effect) -> Decision {
-        let subject = Subject { session_id: "s", agents: &[], workspace: Path::new("/w"), mode: Mode::Full };
+        let subject = Subject {
+            session_id: "s",
+            agents: &[],
+            workspace: Path::new("/w"),
+            folder: Path::new("/w"),
+            mode: Mode::Full,
+        };
         Gate::new(mode).decide(subject, &Action { tool: "t", effect }, &Value::Null)
     }
 
@@ -247,7 +266,13 @@ mod tests {
     fn a_subject_may_have_less_than_the_gate_gives() {
         let write = Action { tool: "t", effect: Effect::Write("/w/a".into()) };
         let decide = |gate, mode| {
-            let subject = Subject { session_id: "s", agents: &[], workspace: Path::new("/w"), mode };
+            let subject = Subject {
+                session_id: "s",
+                agents: &[],
+                workspace: Path::new("/w"),
+                folder: Path::new("/w"),
+                mode,
+            };
             Gate::new(gate).decide(subject, &write, &Value::Null)
         };
         assert!(matches!(decide(Mode::Full, Mode::ReadOnly), Decision::Deny { .. }));

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use swb_rules::redact::redact;
 
 use super::ask::{Asks, Question};
-use super::{Action, Decision, Gate, Subject};
+use super::house::{Errand, House};
+use super::{Action, Decision, Effect, Gate, Mode, Subject};
 
 const ALLOW: &str = "allow";
 const DENY: &str = "deny";
@@ -24,7 +25,17 @@ pub(crate) async fn permit(
     action: &Action<'_>,
     arguments: &Value,
 ) -> Result<(), Denied> {
-    let (risk, reason) = match gate.decide(subject, action, arguments) {
+    let decision = gate.decide(subject, action, arguments);
+    if let Some(house) = gate.house.as_ref().filter(|_| action.effect != Effect::Borrow) {
+        return match decision {
+            // Whoever only looks is not asked for more.
+            Decision::Deny { reason } if gate.mode().min(subject.mode) == Mode::ReadOnly => {
+                Err(Denied { reason: redact(&reason).text })
+            }
+            _ => ask_house(house, subject, action, arguments).await,
+        };
+    }
+    let (risk, reason) = match decision {
         Decision::Allow => return Ok(()),
         Decision::Deny { reason } => return Err(Denied { reason: redact(&reason).text }),
         Decision::Ask { risk, reason } => (risk, redact(&reason).text),
@@ -46,4 +57,22 @@ pub(crate) async fn permit(
         Ok(_) => Err(Denied { reason: format!("{reason}, and the answer was no") }),
         Err(why) => Err(Denied { reason: format!("{reason}, and {why}") }),
     }
+}
+
+async fn ask_house(
+    house: &House,
+    subject: Subject<'_>,
+    action: &Action<'_>,
+    arguments: &Value,
+) -> Result<(), Denied> {
+    let errand = Errand {
+        tool: action.tool,
+        arguments,
+        folder: match &action.effect {
+            Effect::Run { folder, .. } => folder,
+            _ => subject.folder,
+        },
+        subagents: subject.agents,
+    };
+    house.permit(&errand).await.map_err(|reason| Denied { reason: redact(&reason).text })
 }

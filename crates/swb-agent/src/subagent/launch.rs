@@ -7,6 +7,7 @@ use std::process::Stdio;
 use tokio::process::Command;
 
 use crate::gate::Mode;
+use crate::gate::control::SUBAGENTS;
 
 /// The program that is an agent like this one, and how this one was started.
 #[derive(Debug, Clone)]
@@ -25,6 +26,8 @@ pub(super) struct Birth<'a> {
     pub(super) model: &'a str,
     pub(super) mode: Mode,
     pub(super) asks: bool,
+    /// Its place below the session that the daemon knows, if a daemon judges calls.
+    pub(super) below: Option<String>,
     pub(super) workspace: &'a Path,
 }
 
@@ -43,6 +46,9 @@ impl Launch {
             .stderr(Stdio::piped());
         if birth.asks {
             command.arg("--asks");
+        }
+        if let Some(below) = &birth.below {
+            command.env(SUBAGENTS, below);
         }
         command
     }

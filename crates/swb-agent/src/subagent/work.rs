@@ -76,6 +76,7 @@ async fn live(
             model: wish.model.as_deref().unwrap_or(&home.model),
             mode: task.mode(around.gate.mode()),
             asks: around.asks.anybody(),
+            below: around.gate.house.as_ref().map(|house| house.below(&task.name)),
             workspace: &around.workspace,
         };
         Process::start(&mut around.launch.command(&birth))

@@ -170,7 +170,8 @@ impl Toolbox {
         on_behalf_of: &'static str,
         path: &Path,
     ) -> Result<(), Denied> {
-        let subject = Subject { session_id, agents: &[], workspace: self.place.root(), mode: Mode::Full };
+        let (workspace, folder) = (self.place.root(), self.place.folder());
+        let subject = Subject { session_id, agents: &[], workspace, folder: &folder, mode: Mode::Full };
         let action = Action { tool: on_behalf_of, effect: Effect::Read(path.to_owned()) };
         permit(&self.gate, &self.asks, subject, &action, &json!({ "path": path })).await
     }
@@ -239,8 +240,8 @@ impl Toolbox {
     ) -> Result<String, Stop> {
         let effect = tool.effect(&arguments, &self.place).map_err(Stop::Failed)?;
         let Caller { session_id, agents, mode } = caller.clone();
-        let subject =
-            Subject { session_id: &session_id, agents: &agents, workspace: self.place.root(), mode };
+        let (workspace, folder) = (self.place.root(), self.place.folder());
+        let subject = Subject { session_id: &session_id, agents: &agents, workspace, folder: &folder, mode };
         let action = Action { tool: tool.name(), effect };
         permit(&self.gate, &self.asks, subject, &action, &arguments).await.map_err(Stop::Denied)?;
         let place = Arc::clone(&self.place);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use swb_agent::mcp::McpOptions;
 use swb_agent::model::Thinking;
-use swb_agent::{Launch, Mode, Options, ToolSettings};
+use swb_agent::{Control, Launch, Mode, Options, ToolSettings};
 use swb_daemon::{Config, Paths};
 use swb_proto::id;
 
@@ -74,6 +74,8 @@ pub(crate) fn run(args: RpcArgs, set: &[String]) -> Result<u8, Failure> {
     let profile = args.profile.as_deref();
     let layers = crate::io::layers_of_profile(&paths, set, profile)?;
     let config = layers.finish()?;
+    let control = Control::from_env(|name| std::env::var(name).ok());
+    let control = control.map_err(|error| Failure::new("the agent did not start").because(error))?;
     let system = args.system.as_deref().map(text_or_file).transpose()?;
     let launch = launch(&args, set);
     // Whoever was started by another agent borrows what that one has.
@@ -104,6 +106,7 @@ pub(crate) fn run(args: RpcArgs, set: &[String]) -> Result<u8, Failure> {
         },
         asks: args.asks,
         ask_patience: ASK_PATIENCE,
+        control,
         models: super::models::settings(&config, incumbent::Settings::read(profile).keys),
         mcp,
     };

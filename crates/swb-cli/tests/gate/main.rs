@@ -4,5 +4,7 @@
 mod agent_place;
 mod client;
 mod crash;
+mod hosted_agent;
 mod identity;
 mod routes;
+mod tools;

@@ -3,6 +3,7 @@
 //! What a command line or a path really is can only be seen by looking: links are followed here, and what speaks against
 //! the place they lead to is added to what speaks against the line as it is written.
 
+use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
@@ -70,14 +71,17 @@ impl ToolCall<'_> {
         let tool = self.tool.strip_prefix("tool.").unwrap_or(self.tool);
         match tool {
             "bash" => self.line(actor),
-            "read" => self.path(actor, tool, Touch::Read, self.text("path")?),
+            // A file that comes with a prompt is read, too.
+            "read" | "attachment" => self.path(actor, "read", Touch::Read, self.text("path")?),
             "write" | "edit" => self.path(actor, tool, Touch::Write, self.text("path")?),
             "ls" | "find" | "grep" => {
                 let path = self.arguments.get("path").and_then(Value::as_str).unwrap_or(".");
                 self.path(actor, tool, Touch::Read, path)
             }
             // Another agent, whose own calls are judged when it makes them.
-            "subagent" => Ok(self.plain(actor, "agent.run", None)),
+            "subagent" | "subagent_start" | "subagent_steer" => Ok(self.plain(actor, "agent.run", None)),
+            "subagent_cancel" => Ok(self.plain(actor, "agent.cancel", None)),
+            "subagent_status" | "subagent_collect" => Ok(self.plain(actor, "agent.list", None)),
             "bus_post" | "bus_read" | "ask_user" | "task_update" => {
                 Ok(self.plain(actor, &format!("tool.{tool}"), None))
             }
@@ -100,7 +104,7 @@ impl ToolCall<'_> {
 
     fn path(&self, actor: Actor, tool: &str, touch: Touch, path: &str) -> Result<Asked, WrongCall> {
         let scope = self.scope()?;
-        let real = real_path(&self.folder.join(path));
+        let real = real_path(&self.folder.join(self.expanded(path).as_ref()));
         let text = real.to_str().ok_or(WrongCall::NotText)?;
         let mut findings = findings_of_path(text, touch, &scope);
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.risk));
@@ -110,6 +114,15 @@ impl ToolCall<'_> {
             ..Input::new(actor, format!("tool.{tool}"), resource)
         };
         Ok(Asked { input, findings: findings.into_iter().map(|finding| finding.text).collect() })
+    }
+
+    /// A `~` means what it means in a shell; the tools take it so, too.
+    fn expanded<'p>(&self, path: &'p str) -> Cow<'p, str> {
+        let rest = path.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        match (rest, self.home.filter(|home| !home.is_empty())) {
+            (Some(rest), Some(home)) => Cow::Owned(format!("{home}{rest}")),
+            _ => Cow::Borrowed(path),
+        }
     }
 
     fn line(&self, actor: Actor) -> Result<Asked, WrongCall> {
@@ -244,6 +257,18 @@ mod tests {
         let Resource::Path { workspace, concerns, .. } = asked.input.resource else { panic!() };
         assert_eq!((workspace.as_deref(), concerns.len()), (Some("ws_1"), 0));
         assert_eq!(asked.input.action, "tool.write");
+    }
+
+    #[test]
+    fn a_tilde_is_the_home_of_the_user_and_no_folder_of_the_workspace() {
+        let Folder { root, .. } = &folder();
+        let place = |path: &str| match ask(root, "read", &json!({ "path": path })).unwrap().input.resource {
+            Resource::Path { path, workspace, .. } => (path, workspace),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(place("~/notes"), ("/home/ann/notes".to_owned(), None));
+        assert_eq!(place("~"), ("/home/ann".to_owned(), None));
+        assert_eq!(place("~bob/notes").1.as_deref(), Some("ws_1"));
     }
 
     #[test]
