@@ -152,3 +152,48 @@ fn in_a_cell_harmless_command_lines_need_nobody() {
     drop(agent);
     office.world.swb(["down"]).ok();
 }
+
+#[test]
+fn what_was_decided_about_a_call_is_in_the_record() {
+    let office = Office::new();
+    let mut agent = HostedAgent::start(&office, None, &[]);
+    let token = format!("ghp_{}", "a1B2".repeat(9));
+    agent.turn(&[
+        ("write", json!({ "path": "a.txt", "content": format!("token {token}") })),
+        ("read", json!({ "path": ".env" })),
+    ]);
+    agent.prompt(&format!("!tool bash {}", json!({ "command": "git push origin elsewhere" })));
+    let pending = office.pending(1);
+    office.answer("deny", &pending[0]);
+    agent.results();
+    let search = |words: &[&str]| {
+        let args = ["--json", "audit", "search"].iter().chain(words);
+        office.world.swb(args).ok().json_lines()
+    };
+    let session = office.session.as_str();
+    let starts = |method: &str| -> Value {
+        let found = search(&["--method", method, "--session", session]);
+        assert_eq!(found.len(), 2, "a start and an end: {found:?}");
+        found.into_iter().find(|record| record["kind"] == "start").unwrap()
+    };
+    let write = starts("tool.write");
+    assert_eq!(write["decision"]["outcome"], "allow");
+    assert_eq!(write["decision"]["rules"], json!(["agents-write"]));
+    assert_eq!((&write["actor"]["id"], &write["correlation_id"]), (&json!(session), &json!("run_1")));
+    assert!(write["args_hash"].is_string() && write["args"]["arguments"]["path"] == "a.txt", "{write}");
+    assert!(!write.to_string().contains(&token), "{write}");
+    assert_eq!(starts("tool.read")["decision"]["rules"], json!(["no-secrets"]));
+    let bash = starts("tool.bash");
+    assert_eq!(
+        (&bash["decision"]["outcome"], &bash["decision"]["approval_id"]),
+        (&json!("deny"), &pending[0]["approval_id"])
+    );
+    // By words, by how it ended, and by the decision that the agent was told.
+    assert!(search(&["elsewhere", "--method", "tool.*"]).iter().any(|it| it["method"] == "tool.bash"));
+    let denied = search(&["--status", "denied", "--method", "tool.*"]);
+    assert_eq!(denied.len(), 2, "{denied:?}");
+    let id = write["decision"]["id"].as_str().unwrap();
+    assert!(search(&["--decision", id]).iter().any(|it| it["method"] == "tool.write"));
+    drop(agent);
+    office.world.swb(["down"]).ok();
+}

@@ -7,6 +7,7 @@
 //! ```
 //!
 //! * `command` – a command under way. `shown` – what of its arguments is kept. `refusal` – when nothing can be kept.
+//! * `tool` – what was decided about the call of an agent's tool.
 //! * `care` – holds, purges, and `anchor`: the end of the record told to a place outside.
 //! * `events` – the recorder as the keeper of the bus: events of weight are recorded before anybody sees them, and read
 //!   back for those who were away. `announce` – telling of records.
@@ -24,6 +25,7 @@ mod command;
 mod events;
 mod refusal;
 mod shown;
+mod tool;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -38,6 +40,7 @@ use announce::Announcer;
 pub(crate) use care::{Care, recorded, tell_of};
 pub use command::{Recorded, Start, Started};
 pub use refusal::{RecordError, presentable};
+pub(crate) use tool::ToolDecision;
 
 use crate::config::AuditConfig;
 

@@ -2,7 +2,8 @@
 //!
 //! The tool runs in the agent's process, so what is answered here binds as far as that process is honest; containment
 //! limits the rest. A question for a person is bound to the call by the hash of its arguments: an approval of one call
-//! answers no other, under whatever id it is asked.
+//! answers no other, under whatever id it is asked. A decision that is final is in the record, as one about that tool, before
+//! it is told.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,10 +11,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use swb_bus::{BusHandler, CallContext};
-use swb_proto::error::{ERR_INVALID_PARAMS, ERR_INVALID_REQUEST};
+use swb_journal::audit::RecordedDecision;
+use swb_proto::error::{ERR_INVALID_PARAMS, ERR_INVALID_REQUEST, ERR_POLICY_DENIED};
 use swb_proto::id::{self, ApprovalId, DecisionId};
 use swb_proto::policy::{DecideParams, Decided, PolicyBody, Verdict};
-use swb_proto::{BusError, BusPayload, BusResult};
+use swb_proto::{BusError, BusPayload, BusResult, Meta};
 use swb_rules::approval::{ApprovalRequest, Patience, Status};
 use swb_rules::policy::{Actor, Ancestor, Answer, Approved, Decision, Input};
 use tokio::sync::oneshot;
@@ -21,11 +23,14 @@ use tokio::sync::oneshot;
 use super::{no_method, wrong_payload};
 use crate::approvals::Approvals;
 use crate::policy::{Asked, Place, Policy, ToolCall, Workspace, WrongCall};
-use crate::record::Recorder;
+use crate::record::{Recorder, ToolDecision};
 use crate::records::Records;
 
 /// Most subagents between a session and the one that acts.
 const MAX_SUBAGENTS: usize = 32;
+
+/// Why a call is denied where nobody was asked.
+const BY_RULE: &str = "POLICY_DENIED";
 
 /// Serves `policy/*`.
 #[derive(Debug, Clone)]
@@ -63,6 +68,14 @@ impl BusHandler for PolicyDesk {
     }
 }
 
+/// A question under way.
+struct Asking<'a> {
+    ctx: &'a CallContext,
+    params: &'a DecideParams,
+    home: &'a Home,
+    input: &'a Input,
+}
+
 /// Where the session of whoever asks works.
 struct Home {
     session_id: Option<String>,
@@ -88,13 +101,14 @@ impl PolicyDesk {
         };
         let place =
             Place { project_root: home.project_root.as_deref(), session_id: home.session_id.as_deref() };
+        let asking = Asking { ctx, params: &params, home: &home, input: &input };
         let decision = self.policy.decide(&input, &place, Approved::No);
         if decision.answer != Answer::NeedsApproval {
-            return Ok(self.told(&decision, None).into());
+            return self.settled(&asking, self.told(&decision, None), None, BY_RULE).await;
         }
         let agreed = || self.policy.decide(&input, &place, Approved::Yes);
-        if self.approvals.covers(&input).is_some() {
-            return Ok(self.told(&agreed(), None).into());
+        if let Some(grant) = self.approvals.covers(&input) {
+            return self.settled(&asking, self.told(&agreed(), None), Some(grant.id), BY_RULE).await;
         }
         let id = params.ask_id.clone().unwrap_or_else(|| self.approvals.new_id());
         let patience = match params.timeout_ms {
@@ -105,19 +119,68 @@ impl PolicyDesk {
         // Under the id of another question this is refused.
         let waiting = self.approvals.ask(request, patience).await?;
         let approval = waiting.approval();
-        let decided = match &approval.outcome {
-            None => self.told(&decision, Some(id)),
-            Some(outcome) if outcome.is_approved() => self.told(&agreed(), Some(id)),
+        let basis = Some(id.as_str().to_owned());
+        match &approval.outcome {
+            None => Ok(self.told(&decision, Some(id)).into()),
+            Some(outcome) if outcome.is_approved() => {
+                self.settled(&asking, self.told(&agreed(), Some(id)), basis, BY_RULE).await
+            }
             Some(outcome) => {
-                let word = if outcome.status == Status::TimedOut {
-                    "nobody agreed in time"
-                } else {
-                    "a person said no"
+                let (word, because) = match outcome.status {
+                    Status::TimedOut => ("nobody agreed in time", "APPROVAL_TIMED_OUT"),
+                    _ => ("a person said no", "APPROVAL_DENIED"),
                 };
                 let reason = outcome.reason.as_ref().map_or(word.to_owned(), |why| format!("{word}: {why}"));
-                Decided { decision: Verdict::Deny, reason, ..self.told(&decision, Some(id)) }
+                let decided = Decided { decision: Verdict::Deny, reason, ..self.told(&decision, Some(id)) };
+                self.settled(&asking, decided, basis, because).await
             }
+        }
+    }
+
+    /// Tells a decision that is final, once it is recorded. `basis` is the approval or the grant that it rests on.
+    async fn settled(
+        &self,
+        asking: &Asking<'_>,
+        decided: Decided,
+        basis: Option<String>,
+        because: &'static str,
+    ) -> BusResult {
+        let Asking { ctx, params, home, input } = asking;
+        let outcome = match (decided.decision, &basis) {
+            (Verdict::Allow, Some(_)) => "approved",
+            (Verdict::Allow, None) => "allow",
+            (Verdict::Ask, _) => "needs_approval",
+            (Verdict::Deny, _) => "deny",
         };
+        let decision = RecordedDecision {
+            id: decided.decision_id.to_string(),
+            outcome: outcome.to_owned(),
+            rules: decided.rules.clone(),
+            approval_id: basis,
+        };
+        let own = ctx.caller().meta();
+        let meta = Meta {
+            session_id: home.session_id.clone().and_then(|id| id.try_into().ok()),
+            workspace_id: home.workspace_id.clone().and_then(|id| id.try_into().ok()),
+            ..own.clone()
+        };
+        let told: BusResult = match decided.decision {
+            Verdict::Deny => Err(BusError::new(ERR_POLICY_DENIED, decided.reason.clone()).because(because)),
+            _ => Ok(decided.clone().into()),
+        };
+        self.recorder
+            .tool_decided(ToolDecision {
+                tool: &params.tool,
+                args: &params.args,
+                cwd: &params.cwd,
+                subagents: &params.subagents,
+                actor: ctx.caller().actor(),
+                meta: &meta,
+                decision,
+                attributes: serde_json::to_value(input).ok(),
+                outcome: told,
+            })
+            .await?;
         Ok(decided.into())
     }
 
