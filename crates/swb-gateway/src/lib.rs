@@ -1,4 +1,5 @@
-//! Foreign doors: what programs that speak HTTP see of the house. Today the message bus as REST and SSE.
+//! Foreign doors: what programs that speak HTTP see of the house: the message bus as REST and SSE, and the words of
+//! AG-UI for runs of agents.
 //!
 //! ```text
 //!  TCP ─► server ─► front (request id · Host · Origin · who are you) ─► routes ─► messages ─► swb-journal (the files)
@@ -10,6 +11,7 @@
 //! * `front`, `host` – everything a request must pass before a route sees it.
 //! * `messages` – list and post. `buses`, `lane` – the files, and the order in which posts reach them. `stream` –
 //!   Server-Sent Events.
+//! * [`agui`] – events of the bus as front ends know them.
 //! * [`openapi`] – the same routes as a document.
 //!
 //! It holds no state of its own: messages live in their files, tokens in theirs, and a restart loses nothing. What is in
@@ -20,6 +22,7 @@
 //! grow with the number of its readers; a reader that does not read costs a fixed amount of memory.
 //! Proof: `tests/` with a real TCP client, one file per noun; `benches/http.rs` for the figures.
 
+pub mod agui;
 mod announce;
 pub mod auth;
 mod buses;
