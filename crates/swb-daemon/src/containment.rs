@@ -1,13 +1,14 @@
 //! What an agent in a cell does not see: the house's own folders, and the doors to other people's programs.
 //!
-//! In place of the house's folders there is the control socket, on which it is recognised by its ancestry, and the message
-//! bus of its project. What a shell reads when it starts can be read but not changed: it would run outside of the cell.
+//! In place of the house's folders there is the control socket, on which it is recognised by its ancestry (through a
+//! folder of its own, so that it is always that of the daemon that runs now), and the message bus of its project. What a shell reads when it starts can be read but not changed: it would run outside of the cell.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use swb_host::Walls;
 
+use crate::door;
 use crate::paths::Paths;
 
 /// Files that shells and logins run.
@@ -62,8 +63,11 @@ fn build(
             .filter(|path| !hidden.iter().any(|above| above != *path && path.starts_with(above)))
             .cloned()
             .collect(),
-        shown: std::iter::once(paths.control_socket()).chain(message_bus.map(Path::to_owned)).collect(),
-        read_only: home.map(|home| START_FILES.map(|name| home.join(name)).to_vec()).unwrap_or_default(),
+        shown: std::iter::once(paths.door()).chain(message_bus.map(Path::to_owned)).collect(),
+        read_only: std::iter::once(paths.door())
+            .chain(home.into_iter().flat_map(|home| START_FILES.map(|name| home.join(name))))
+            .collect(),
+        links: vec![(paths.control_socket(), door::socket(paths))],
     }
 }
 
@@ -99,7 +103,9 @@ mod tests {
         ] {
             assert!(walls.hidden.contains(&PathBuf::from(path)), "{path} in {:?}", walls.hidden);
         }
-        assert_eq!(walls.shown, [paths.control_socket(), bus.to_owned()]);
+        assert_eq!(walls.shown, [paths.door(), bus.to_owned()]);
+        assert!(walls.read_only.contains(&paths.door()));
+        assert_eq!(walls.links, [(paths.control_socket(), paths.door().join("control.sock"))]);
         assert!(walls.read_only.contains(&PathBuf::from("/h/.bashrc")));
     }
 

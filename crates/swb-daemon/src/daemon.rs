@@ -24,6 +24,7 @@ use tokio::sync::watch;
 use crate::approvals::Approvals;
 use crate::config::Config;
 use crate::description::Description;
+use crate::door;
 use crate::gate::{FrontGate, HouseGate};
 use crate::git::Git;
 use crate::http::Http;
@@ -216,6 +217,9 @@ impl Daemon {
         let _ = http_state.set(http.state().clone());
         let server = ControlServer::listen_behind(Some(gate), Arc::clone(&bus), &socket, limits)
             .map_err(|source| StartErrorKind::Io { path: socket.clone(), source })?;
+        if let Err(error) = door::open(&paths) {
+            tracing::error!(%error, "agents in cells cannot reach the daemon");
+        }
         if let Err(source) = description.write(&paths.description()) {
             let _ = remove(&socket);
             return Err(StartErrorKind::Io { path: paths.description(), source }.into());
@@ -302,6 +306,9 @@ impl Daemon {
             if let Err(error) = remove(&path) {
                 tracing::warn!(%error, path = %path.display(), "left behind");
             }
+        }
+        if let Err(error) = door::close(&self.paths) {
+            tracing::warn!(%error, "the agents' door was left open; nobody is behind it");
         }
         drop(self.care);
         // The next one may wait for us: an anchor that hangs is not waited for.

@@ -17,6 +17,7 @@ pub mod config;
 pub mod containment;
 mod daemon;
 mod description;
+mod door;
 mod gate;
 mod git;
 mod http;

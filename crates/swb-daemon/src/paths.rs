@@ -125,6 +125,11 @@ impl Paths {
         self.sockets.join("control.sock")
     }
 
+    /// The folder through which agents in cells reach the control socket.
+    pub fn door(&self) -> PathBuf {
+        self.sockets.join("door")
+    }
+
     /// Held by the running daemon.
     pub fn daemon_lock(&self) -> PathBuf {
         self.runtime.join("daemon.lock")

@@ -76,7 +76,7 @@ fn in_a_cell_the_house_is_not_there_but_its_socket() {
     if matches!(said.containment, Containment::Advisory { .. }) {
         return;
     }
-    assert_eq!(said.lines, ["0", "control.sock", "no token", "no rules", "served", "alone"]);
+    assert_eq!(said.lines, ["0", "control.sock", "door", "no token", "no rules", "served", "alone"]);
     let records = world.swb(["--json", "audit", "search", "--method", "workspace.list"]).ok().json_lines();
     assert!(records.iter().all(|record| record["actor"]["id"] == "sess_ada"), "{records:?}");
     world.swb(["down"]).ok();

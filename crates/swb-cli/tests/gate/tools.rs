@@ -137,7 +137,7 @@ fn a_daemon_without_a_session_is_a_mistake_of_the_parent() {
 }
 
 #[test]
-fn in_a_cell_harmless_command_lines_need_nobody() {
+fn in_a_cell_harmless_command_lines_need_nobody_and_the_next_daemon_is_found() {
     let office = Office::new();
     let paths = office.world.paths();
     std::fs::create_dir_all(paths.sessions(None)).unwrap();
@@ -148,6 +148,16 @@ fn in_a_cell_harmless_command_lines_need_nobody() {
     if !matches!(agent.containment, Containment::Advisory { .. }) {
         let results = agent.turn(&[("bash", json!({ "command": "echo it > cell.txt" }))]);
         assert!(office.project.join("cell.txt").exists(), "{results:?}");
+        // The next daemon is met through the same cell.
+        office.world.swb(["restart"]).ok();
+        let script = "echo it > after.txt; rm -f \"$SWB_HOME/run/door/control.sock\"; rm -f \"$SWB_HOME/run/control.sock\"";
+        agent.prompt(&format!("!tool bash {}", json!({ "command": script })));
+        office.answer("approve", &office.pending(1)[0]);
+        let results = agent.results();
+        assert!(office.project.join("after.txt").exists(), "{results:?}");
+        office.world.swb(["status"]).ok();
+        let results = agent.turn(&[write("last.txt")]);
+        assert!(office.project.join("last.txt").exists(), "{results:?}");
     }
     drop(agent);
     office.world.swb(["down"]).ok();

@@ -18,6 +18,7 @@ async fn in_cell(script: &str) -> Option<(String, Exit)> {
         hidden: vec![secret.clone(), place.path().join("not there")],
         shown: vec![secret.join("shown")],
         read_only: vec![place.path().join("start-file")],
+        links: vec![(secret.join("link"), secret.join("shown/letter"))],
     };
     let script = format!("cd {}; {script}", place.path().display());
     let hosted = Hosted::start(&script, Wish { walls: Some(walls), ..Wish::default() }).await;
@@ -37,11 +38,11 @@ async fn in_cell(script: &str) -> Option<(String, Exit)> {
 fn hidden_is_not_there_and_shown_is() {
     story(async {
         let Some((said, exit)) =
-            in_cell("ls secret; cat secret/shown/letter; echo hi >secret/shown/reply && echo wrote").await
+            in_cell("ls secret; cat secret/link; echo hi >secret/shown/reply && echo wrote").await
         else {
             return;
         };
-        assert_eq!((said.as_str(), exit), ("shown\ndear agent\nwrote\n", Exit::Code(0)));
+        assert_eq!((said.as_str(), exit), ("link\nshown\ndear agent\nwrote\n", Exit::Code(0)));
     });
 }
 

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, StatVfsMountFlags, open, statvfs};
@@ -19,6 +20,8 @@ pub struct Walls {
     pub shown: Vec<PathBuf>,
     /// Files and folders that can be read but not changed.
     pub read_only: Vec<PathBuf>,
+    /// Links that are made in hidden folders: where, and where to.
+    pub links: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Walls {
@@ -39,6 +42,10 @@ impl Walls {
         }
         for (path, place, is_folder) in &shown {
             show(path, place, *is_folder).map_err(|error| named(path, error))?;
+        }
+        for (path, target) in &self.links {
+            path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(|error| named(path, error))?;
+            symlink(target, path).map_err(|error| named(path, error))?;
         }
         for path in &self.read_only {
             protect(path).map_err(|error| named(path, error))?;
