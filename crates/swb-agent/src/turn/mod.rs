@@ -11,6 +11,7 @@ pub(crate) mod queue;
 mod room;
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::StreamExt;
@@ -203,7 +204,7 @@ impl Turn {
     /// One call of the model, streamed. Returns the tools it wants.
     async fn one_answer(&self, usage: &mut TurnUsage) -> Result<Vec<Wanted>, TurnError> {
         let mut answer = Answer::default();
-        let result = self.stream(&mut answer).await;
+        let result = self.output.in_bursts(self.stream(&mut answer)).await;
         if let Some(used) = answer.usage.take() {
             usage.add(&used);
             locked(&self.history).used(&used)?;
@@ -245,10 +246,11 @@ impl Turn {
             thinking: self.thinking,
             tools: ToolSpec::list(&self.toolbox.describe()),
         });
+        let mut cancelled = pin!(self.cancel.cancelled());
         for count in 1.. {
             let delta = tokio::select! {
                 biased;
-                () = self.cancel.cancelled() => return Ok(()),
+                () = &mut cancelled => return Ok(()),
                 delta = deltas.next() => delta,
             };
             match delta.ok_or(ModelError::CutOff)?? {
@@ -256,7 +258,7 @@ impl Turn {
                 Delta::Retry(retry) => self.output.send(&retry.event()).await?,
                 delta => {
                     if let Some(event) = answer.take(delta) {
-                        self.show(event).await?;
+                        self.output.put(&Event::MessageUpdate { event }).await?;
                     }
                     if answer.size > MAX_ANSWER {
                         return Err(TurnError::Flood);

@@ -56,7 +56,7 @@ impl Failure {
     }
 }
 
-fn refused(provider: &Provider, status: StatusCode, body: &str, headers: &HeaderMap) -> Failure {
+pub(super) fn refused(provider: &Provider, status: StatusCode, body: &str, headers: &HeaderMap) -> Failure {
     let said = serde_json::from_str(body).ok().as_ref().and_then(message);
     let message = quote(provider, said.as_deref().unwrap_or(body));
     if is_too_long(status, body) {
@@ -96,7 +96,7 @@ fn broken_stream(provider: &Provider, error: &(dyn std::error::Error + Send + Sy
     malformed(provider, &error.to_string())
 }
 
-fn unreachable(provider: &Provider, error: &reqwest::Error) -> Failure {
+pub(super) fn unreachable(provider: &Provider, error: &reqwest::Error) -> Failure {
     // The innermost cause is the one that says something.
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {
@@ -115,7 +115,7 @@ fn unreachable(provider: &Provider, error: &reqwest::Error) -> Failure {
 }
 
 /// An error that came where a piece of the answer should have been.
-fn told_in_stream(provider: &Provider, body: &Value) -> Failure {
+pub(super) fn told_in_stream(provider: &Provider, body: &Value) -> Failure {
     let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let kind = [text("/error/type"), text("/type"), text("/error/status"), text("/code")].join(" ");
     let code = body.pointer("/error/code").or_else(|| body.get("code")).and_then(Value::as_u64);
@@ -133,7 +133,7 @@ fn told_in_stream(provider: &Provider, body: &Value) -> Failure {
     Failure { error, passing, wait: None }
 }
 
-fn malformed(provider: &Provider, message: &str) -> Failure {
+pub(super) fn malformed(provider: &Provider, message: &str) -> Failure {
     let message = quote(provider, message);
     Failure::lasting(ModelError::Malformed { provider: provider.name.clone(), message })
 }

@@ -1,24 +1,30 @@
-//! Models at the other end of a connection, by way of `genai`.
+//! Models at the other end of a connection.
 //!
 //! ```text
-//! Prompt ─ request, options ─► genai ─► HTTP ─► provider
-//! Deltas ◄ events, calls ◄─── genai ◄─ SSE ◄──────┘
-//!          failure, backoff ◄ tap (raw frames: usage, signs of life, how it ended)
+//! Prompt ─ request, options ─► genai, or openai ─► HTTP ─► provider
+//! Deltas ◄ events, calls ◄─── genai, or openai ◄─ SSE ◄──────┘
+//!          failure, backoff ◄ tap (raw frames of genai: usage, signs of life)
 //! ```
+//!
+//! `genai` writes what is sent and reads what is streamed for Anthropic and Gemini. OpenAI's dialect, which most servers
+//! speak and which is the only one of those at home, is read by ourselves, because there the words come fast; its
+//! conversations take the same form before they are written.
 //!
 //! A call is a stream that is pulled: nothing is read ahead of a parent that does not read, and dropping it ends the
 //! connection at once, in the middle of a wait too. An attempt that fails in a way that passes, before it has said
 //! anything, is repeated; the parent sees each wait as a piece of the stream. From the first word on a failure is final.
 //!
-//! Not bounded: `genai` buffers a frame whole, so a provider that never ends a line is trusted not to be one.
+//! Not bounded: `genai` buffers a frame whole, so the two it reads are trusted to end their lines.
 //! Proof: unit tests beside each part; `swb-cli/tests/rpc/providers/` drives the binary against a scripted peer.
 
+mod attempt;
 mod backoff;
 mod calls;
 mod events;
 mod failure;
 pub(crate) mod http;
 pub(crate) mod listing;
+mod openai;
 mod options;
 mod request;
 mod tap;
@@ -29,20 +35,17 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt;
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use genai::adapter::AdapterKind;
-use genai::chat::{ChatStream, ChatStreamEvent, StreamEnd};
 use genai::resolver::{AuthData, Endpoint};
-use genai::{Headers, ModelIden, ServiceTarget};
+use genai::{ModelIden, ServiceTarget};
 
 use super::provider::{Dialect, Provider};
 use super::settings::{Limits, ModelSettings};
 use super::{Delta, Deltas, Inputs, Model, ModelError, Prompt, Retry};
+use attempt::Attempt;
 use backoff::Next;
-use events::Events;
 use failure::Failure;
-use tap::Tap;
 use uncounted::Uncounted;
 
 /// A model of a provider.
@@ -77,14 +80,15 @@ impl Remote {
 
 impl Model for Remote {
     fn answer(&self, prompt: Prompt) -> Deltas {
-        let call = Call {
+        // In a box, because it changes hands with each piece.
+        let call = Box::new(Call {
             model: Arc::clone(&self.0),
             prompt,
             failed: 0,
             waiting: VecDeque::new(),
             uncounted: Uncounted::default(),
             phase: Phase::Begin,
-        };
+        });
         stream::unfold(call, |mut call| async move {
             let delta = call.next().await?;
             Some((delta, call))
@@ -112,7 +116,7 @@ struct Call {
 enum Phase {
     Begin,
     Wait(Duration),
-    Stream(Box<Attempt>),
+    Stream(Attempt),
     Fail(ModelError),
     Over,
 }
@@ -149,7 +153,7 @@ impl Call {
                 }
                 Phase::Begin => match self.model.attempt(&self.prompt).await {
                     Ok(attempt) => {
-                        self.phase = Phase::Stream(Box::new(attempt));
+                        self.phase = Phase::Stream(attempt);
                         continue;
                     }
                     Err(failure) => failure,
@@ -174,7 +178,7 @@ impl Call {
     /// What follows a failed attempt: the next one, or the end.
     fn after(&mut self, failure: Failure) -> Phase {
         self.failed += 1;
-        if matches!(&self.phase, Phase::Stream(attempt) if attempt.events.spoken) {
+        if matches!(&self.phase, Phase::Stream(attempt) if attempt.has_spoken()) {
             return Phase::Fail(failure.error);
         }
         let reason = failure.error.to_string();
@@ -193,68 +197,17 @@ fn luck() -> f64 {
     f64::from(getrandom::u32().unwrap_or(u32::MAX / 2)) / f64::from(u32::MAX)
 }
 
-/// One attempt.
-struct Attempt {
-    stream: ChatStream,
-    tap: Tap,
-    events: Events,
-}
-
-impl Attempt {
-    /// Waits for the next event and takes it in.
-    async fn advance(&mut self, model: &Inner, waiting: &mut VecDeque<Delta>) -> Result<(), Failure> {
-        let event = loop {
-            let frames = self.tap.frames();
-            let limit = if frames == 0 { model.limits.first_byte } else { model.limits.silence };
-            match tokio::time::timeout(limit, self.stream.next()).await {
-                Ok(event) => break event,
-                // A provider that sends comments is alive.
-                Err(_) if self.tap.frames() > frames => {}
-                Err(_) => return Err(Failure::lasting(model.silent(limit))),
-            }
-        };
-        let before = waiting.len();
-        self.tap.take(waiting);
-        for delta in waiting.iter_mut().skip(before) {
-            if let Delta::Usage(usage) = delta {
-                usage.model = Some(model.name.clone());
-            }
-        }
-        let taken = match event {
-            Some(Ok(event)) => self.events.take(&model.provider, event, waiting),
-            Some(Err(error)) => return Err(Failure::of(&model.provider, &error)),
-            // A last word that says nothing may be missing, if the reason is there.
-            None => {
-                let captured_stop_reason = self.tap.finish_reason().map(Into::into);
-                let end = ChatStreamEvent::End(StreamEnd { captured_stop_reason, ..StreamEnd::default() });
-                self.events.take(&model.provider, end, waiting)
-            }
-        };
-        taken.map_err(|error| match error {
-            ModelError::CutOff if !self.tap.told() => Failure::lasting(ModelError::Malformed {
-                provider: model.provider.name.clone(),
-                message: "the answer is not a stream of events".to_owned(),
-            }),
-            ModelError::CutOff => Failure::passing(error),
-            error => Failure::lasting(error),
-        })
-    }
-}
-
 impl Inner {
     fn inputs(&self) -> Inputs {
         Inputs { images: self.settings.images == Some(true), pdf: self.settings.pdf == Some(true) }
     }
 
-    /// Begins an attempt. Nothing is sent until its stream is pulled.
+    /// Begins an attempt. Nothing is sent until it is advanced.
     async fn attempt(&self, prompt: &Prompt) -> Result<Attempt, Failure> {
-        let dialect = self.provider.dialect;
-        let tap = Tap::new(dialect);
-        let request = request::build(dialect, self.inputs(), prompt);
-        let options = options::build(dialect, &self.model, &self.settings, prompt.thinking, &tap);
-        let started = self.line.genai.exec_chat_stream(self.target(), request, Some(&options)).await;
-        let stream = started.map_err(|error| Failure::of(&self.provider, &error))?.stream;
-        Ok(Attempt { stream, tap, events: Events::new(dialect) })
+        match self.provider.dialect {
+            Dialect::OpenAi => Attempt::of_our_own(self, prompt),
+            Dialect::Anthropic | Dialect::Gemini => Attempt::with_library(self, prompt).await,
+        }
     }
 
     fn target(&self) -> ServiceTarget {
@@ -264,15 +217,7 @@ impl Inner {
             Dialect::Gemini => AdapterKind::Gemini,
         };
         let base_url = &self.provider.base_url;
-        let auth = match self.provider.key() {
-            Some(key) => AuthData::from_single(key.expose()),
-            // The library wants a key for every OpenAI-style server; those at home have none.
-            None if self.provider.dialect == Dialect::OpenAi => AuthData::RequestOverride {
-                url: format!("{base_url}chat/completions"),
-                headers: Headers::default(),
-            },
-            None => AuthData::from_single(""),
-        };
+        let auth = AuthData::from_single(self.provider.key().map_or("", |key| key.expose()));
         // A name with `::` in it would be taken for one with a namespace.
         let model = ModelIden::new(kind, format!("swb::{}", self.model));
         ServiceTarget { endpoint: Endpoint::from_owned(base_url.as_str()), auth, model }

@@ -1,9 +1,7 @@
 //! How a call is made: how much to think, how long the answer may be, what to keep of the stream.
 
 use genai::chat::{ChatOptions, ReasoningEffort};
-use std::sync::Arc;
 
-use super::tap::Tap;
 use crate::model::Thinking;
 use crate::model::provider::Dialect;
 use crate::model::settings::ModelSettings;
@@ -14,7 +12,6 @@ pub(super) fn build(
     model: &str,
     settings: &ModelSettings,
     thinking: Thinking,
-    tap: &Tap,
 ) -> ChatOptions {
     let thinks = settings.thinking == Some(true);
     let mut options = ChatOptions::default()
@@ -24,7 +21,6 @@ pub(super) fn build(
         .with_capture_tool_calls(false)
         // What asks Anthropic and Google for the words of the thoughts.
         .with_capture_reasoning_content(thinks && thinking != Thinking::Off)
-        .with_raw_frame_sink_arc(Arc::new(tap.clone()))
         .with_reasoning_effort(if thinks { effort(dialect, model, thinking) } else { no_effort(dialect) });
     options.max_tokens = settings.max_output_tokens;
     options

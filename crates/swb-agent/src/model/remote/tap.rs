@@ -1,8 +1,8 @@
 //! A look at the raw frames of a stream, for what `genai` does not pass on.
 //!
-//! It hides how an OpenAI-style stream ended if the last `[DONE]` is missing, tells usage at the end only, gives no sign
-//! where one thought ends and the next begins, and keeps redacted thoughts to itself. Its callback sees every frame before
-//! it is decoded, comments included, so it also shows whether a provider is alive.
+//! It tells usage at the end only, gives no sign where one thought ends and the next begins, and keeps redacted thoughts
+//! to itself. Its callback sees every frame before it is decoded, comments included, so it also shows whether a provider
+//! is alive.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -32,7 +32,6 @@ struct Noticed {
     frames: u64,
     /// Whether one of them had something in it.
     told: bool,
-    finish_reason: Option<String>,
     usage: TurnUsage,
     /// What stands before the next decoded event.
     deltas: Vec<Delta>,
@@ -51,11 +50,6 @@ impl Tap {
     /// Whether there was anything in the frames; a page of HTML has none of it.
     pub(super) fn told(&self) -> bool {
         self.noticed().told
-    }
-
-    /// Why the answer ended, if the provider has said so in a frame that is not its last.
-    pub(super) fn finish_reason(&self) -> Option<String> {
-        self.noticed().finish_reason.clone()
     }
 
     /// What stands before the event that was just decoded.
@@ -80,26 +74,10 @@ impl ChatFrameSink for Tap {
             let usage = noticed.usage.clone();
             noticed.deltas.push(Delta::Usage(usage));
         }
-        match self.0.dialect {
-            Dialect::OpenAi => {
-                if let Some(reason) = finish_reason(frame.data) {
-                    noticed.finish_reason = Some(reason.to_owned());
-                }
-            }
-            Dialect::Anthropic if frame.event == Some("content_block_start") => {
-                noticed.deltas.extend(thought_start(frame.data).into_iter().flatten());
-            }
-            Dialect::Anthropic | Dialect::Gemini => {}
+        if self.0.dialect == Dialect::Anthropic && frame.event == Some("content_block_start") {
+            noticed.deltas.extend(thought_start(frame.data).into_iter().flatten());
         }
     }
-}
-
-/// Reasons are single words, so this needs no parser.
-fn finish_reason(frame: &str) -> Option<&str> {
-    const WORD: &str = "\"finish_reason\"";
-    let rest = &frame[frame.find(WORD)? + WORD.len()..];
-    let reason = rest.trim_start_matches([':', ' ']).strip_prefix('"')?;
-    reason.split('"').next().filter(|reason| !reason.is_empty())
 }
 
 fn thought_start(frame: &str) -> Option<Vec<Delta>> {
@@ -121,19 +99,6 @@ fn thought_start(frame: &str) -> Option<Vec<Delta>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_end_is_known_by_its_reason() {
-        for (frame, reason) in [
-            (r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#, Some("stop")),
-            (r#"{"choices": [{"finish_reason": "length"}]}"#, Some("length")),
-            (r#"{"choices":[{"delta":{"content":"x"},"finish_reason":null}]}"#, None),
-            (r#"{"choices":[{"delta":{"content":"\"finish_reason\":\"stop\""}}]}"#, None),
-            ("[DONE]", None),
-        ] {
-            assert_eq!(finish_reason(frame), reason, "{frame}");
-        }
-    }
 
     #[test]
     fn thoughts_are_told_apart() {

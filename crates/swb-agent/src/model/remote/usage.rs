@@ -15,7 +15,7 @@ pub(super) fn take(dialect: Dialect, frame: &str, usage: &mut TurnUsage) -> bool
         Dialect::Gemini => "\"usageMetadata\"",
         Dialect::Anthropic | Dialect::OpenAi => "\"usage\"",
     };
-    let Some(at) = frame.find(word) else { return false };
+    let Some(at) = memchr::memmem::find(frame.as_bytes(), word.as_bytes()) else { return false };
     let rest = frame[at + word.len()..].trim_start_matches([':', ' ']);
     if !rest.starts_with('{') {
         return false;
