@@ -42,6 +42,8 @@ impl Wire {
         match self.reader.read_line(&mut line) {
             Ok(0) => None,
             Ok(_) => Some(serde_json::from_str(&line).expect("the daemon sends JSON")),
+            // It was killed while something of ours was on the way to it.
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => None,
             Err(error) => panic!("no line came from the daemon: {error}"),
         }
     }

@@ -182,7 +182,7 @@ impl Drop for World {
     fn drop(&mut self) {
         self.stop();
         if self.binary.is_some() && self.home().exists() {
-            let _ = self.swb(["down"]);
+            let _ = self.swb(["down", "--yes"]);
         }
     }
 }

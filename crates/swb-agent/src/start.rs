@@ -53,6 +53,8 @@ message is your answer to that agent; put all it needs to know into it.";
 pub struct Options {
     /// Where sessions are kept.
     pub sessions: PathBuf,
+    /// The id of a new session; absent for one of its own making.
+    pub session: Option<String>,
     /// Where the projects of message buses lie.
     pub messages: PathBuf,
     /// The session to go on with.
@@ -185,7 +187,12 @@ async fn serve(options: Options, mut input: Input, output: Output) -> Result<(),
         None => {
             let model = options.model.or(options.usual_model);
             let model = model.unwrap_or_else(|| catalogue::DEFAULT.to_owned());
-            sessions.create(&model, options.system.or(options.usual_system), options.parent)?
+            sessions.create_as(
+                options.session,
+                &model,
+                options.system.or(options.usual_system),
+                options.parent,
+            )?
         }
     };
     let system = history.system.as_deref().unwrap_or(DEFAULT_SYSTEM);

@@ -5,6 +5,7 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 use crate::commands::approvals::ApprovalsArgs;
 use crate::commands::audit::AuditCommand;
 use crate::commands::bus::BusCommand;
+use crate::commands::down::DownArgs;
 use crate::commands::models::ModelsArgs;
 use crate::commands::policy::PolicyCommand;
 use crate::commands::projects::ProjectsArgs;
@@ -52,7 +53,7 @@ pub(crate) enum Command {
     /// Start the daemon; returns when it is ready.
     Up(UpArgs),
     /// Stop the daemon: what is in flight may finish first.
-    Down,
+    Down(DownArgs),
     /// Stop the daemon and start it again, with this binary.
     Restart,
     /// Show whether the daemon is running, where it listens and what it is doing.

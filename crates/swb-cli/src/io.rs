@@ -135,8 +135,18 @@ pub(crate) fn layers_of_profile(
     set: &[String],
     profile: Option<&str>,
 ) -> Result<Layers, Failure> {
+    layers_over(&paths.config_file(), paths, set, profile)
+}
+
+/// The same with another file in place of the user's.
+pub(crate) fn layers_over(
+    user_file: &std::path::Path,
+    paths: &Paths,
+    set: &[String],
+    profile: Option<&str>,
+) -> Result<Layers, Failure> {
     let theirs = crate::incumbent::Settings::read(profile);
-    let mut layers = Layers::default().foreign(&theirs.path, theirs.values).file(&paths.config_file())?;
+    let mut layers = Layers::default().foreign(&theirs.path, theirs.values).file(user_file)?;
     if let Some(profile) = profile {
         layers = layers.file(&paths.profile(profile).join("config.toml"))?;
     }

@@ -103,7 +103,7 @@ fn run(swb: Swb, io: &Io) -> Result<u8, Failure> {
         match swb.command {
             Command::Run(args) => commands::run::run(args, set, io).await,
             Command::Up(args) => commands::up::run(&args, set, io).await,
-            Command::Down => commands::down::run(io).await,
+            Command::Down(args) => commands::down::run(args, io).await,
             Command::Restart => commands::restart::run(set, io).await,
             Command::Status => commands::status::run(io).await,
             Command::Call(args) => commands::call::run(args, io).await,

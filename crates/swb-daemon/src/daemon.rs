@@ -18,6 +18,7 @@ use swb_bus::topics::{Keeper, Retention, Topics};
 use swb_bus::transport::{ControlServer, ServerLimits};
 use swb_bus::{Bus, BusHandle};
 use swb_journal::sequence::SequenceError;
+use swb_journal::transcript::Transcripts;
 use swb_proto::{Actor, Meta, Timestamp};
 use tokio::sync::watch;
 
@@ -28,6 +29,7 @@ use crate::door;
 use crate::gate::{FrontGate, HouseGate};
 use crate::git::Git;
 use crate::http::Http;
+use crate::keeper::HouseKeeper;
 use crate::lock::{DaemonLock, LockError, is_served};
 use crate::paths::Paths;
 use crate::policy::Policy;
@@ -35,9 +37,10 @@ use crate::private_dir::{self, PrivateDirError};
 use crate::record::{Care, Recorder};
 use crate::records::Records;
 use crate::recovery;
+use crate::runs::{Runs, RunsParts};
 use crate::subsystems::{
-    Agents, ApprovalDesk, Audit, Control, Events, Grants, Identity, Llm, PolicyDesk, Projects, Rpc, Sessions,
-    Workspaces,
+    AgentRuns, Agents, ApprovalDesk, Audit, Control, Events, Grants, Identity, Llm, PolicyDesk, Projects,
+    Rpc, Sessions, Workspaces,
 };
 
 /// How long connections may take to read their last answers.
@@ -48,6 +51,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 pub struct Daemon {
     bus: Arc<Bus>,
     approvals: Arc<Approvals>,
+    runs: Runs,
     server: ControlServer,
     http: Http,
     paths: Paths,
@@ -139,7 +143,11 @@ impl Daemon {
             .map_err(|(path, source)| StartErrorKind::Io { path, source })?;
         let policy = Policy::open(&paths, config);
         let retention = Retention { events: config.bus.replay_events, bytes: config.bus.replay_bytes };
-        let keeper = Arc::clone(&recorder) as Arc<dyn Keeper>;
+        let transcripts = Transcripts::open(&paths.transcripts())
+            .map(Arc::new)
+            .map_err(|source| StartErrorKind::Io { path: paths.transcripts(), source })?;
+        let keeper: Arc<dyn Keeper> =
+            Arc::new(HouseKeeper { recorder: Arc::clone(&recorder), transcripts: Arc::clone(&transcripts) });
         let topics = Topics::kept_by(keeper, retention, &paths.sequence_file(), SystemTime::now)?;
         recorder.speak_on(&topics);
         let approvals = Approvals::open(&paths.approvals_file(), Arc::clone(&topics), SystemTime::now)
@@ -169,12 +177,22 @@ impl Daemon {
             limits,
             recorder: Arc::clone(&recorder),
         };
+        let runs = Runs::new(RunsParts {
+            records: Arc::clone(&records),
+            topics: Arc::clone(&topics),
+            recorder: Arc::clone(&recorder),
+            approvals: Arc::clone(&approvals),
+            transcripts,
+            paths: paths.clone(),
+            config: config.clone(),
+        });
         let mut builder = Bus::builder(topics)
-            .register(Control { identity, policy: policy.clone(), stop })
+            .register(Control { identity, policy: policy.clone(), runs: runs.clone(), stop })
             .register(Events)
             .register(Audit { recorder: Arc::clone(&recorder) })
             .register(Rpc::default())
             .register(Agents)
+            .register(AgentRuns { runs: runs.clone() })
             .register(Llm)
             .register(Workspaces { records: Arc::clone(&records) })
             .register(Projects {
@@ -204,6 +222,8 @@ impl Daemon {
         let care = recorder.look_after(bus.topics());
         policy.announce_to(Arc::clone(bus.topics()));
         recovery::close_what_is_open(&records, &approvals, &bus);
+        runs.watch_sessions();
+        runs.recover().await;
         tokio::spawn(Arc::clone(&approvals).keep_time());
         // Before the socket, so that whoever gets an answer there gets the whole of it.
         let gate: Arc<dyn Gate> = Arc::new(FrontGate(Arc::new(HouseGate {
@@ -228,6 +248,7 @@ impl Daemon {
         let daemon = Daemon {
             bus,
             approvals,
+            runs,
             server,
             http,
             paths,
@@ -294,6 +315,8 @@ impl Daemon {
         self.announce("bus.stopping", &json!({ "reason": reason }));
         // Who waits for a person would keep everybody waiting.
         self.approvals.stop();
+        // Agents work on behind their hosts; the next daemon finds them.
+        self.runs.let_go();
         let requests = async {
             tokio::select! {
                 () = self.bus.shutdown(self.drain) => {}

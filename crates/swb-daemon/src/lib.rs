@@ -7,6 +7,7 @@
 //! * [`policy`] – which rules hold: files, reloading, projects, sessions.
 //! * [`approvals`] – questions that people answer, kept and waited for.
 //! * `gate` – what every command passes before a subsystem sees it; [`containment`] – what an agent in a cell does not see.
+//! * `runs` – agents at work behind hosts.
 //! * `subsystems` – one file per prefix; `records` what they keep, `recovery` what becomes of it after a crash; `record` what happened.
 //!
 //! Invariants: one daemon per runtime folder (an flock decides, not a file's existence); a socket is unlinked only by the
@@ -21,6 +22,7 @@ mod door;
 mod gate;
 mod git;
 mod http;
+mod keeper;
 mod lock;
 mod log;
 mod mint;
@@ -32,6 +34,7 @@ pub mod record;
 mod records;
 mod recovery;
 pub mod redaction;
+mod runs;
 mod subsystems;
 pub mod trust;
 pub mod watch;

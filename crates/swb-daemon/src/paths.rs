@@ -10,7 +10,7 @@ use std::process::Command;
 
 use crate::config::Config;
 
-/// The longest path of a socket, and room for the longest name in the folder (`sess_<ULID>.host.sock`).
+/// The longest path of a socket, and room for the longest name in the folder (`hosts/sess_<ULID>/host.sock`).
 const SOCKET_PATH_BYTES: usize = 107;
 const SOCKET_NAME_BYTES: usize = 48;
 
@@ -164,6 +164,21 @@ impl Paths {
             Some(profile) => self.state.join("profiles").join(profile).join("sessions"),
             None => self.state.join("sessions"),
         }
+    }
+
+    /// What an agent of the daemon has of this installation: its history and its settings.
+    pub fn agent_folder(&self, session: &str) -> PathBuf {
+        self.sessions(None).join(session)
+    }
+
+    /// What runs have told, a file for each session.
+    pub fn transcripts(&self) -> PathBuf {
+        self.state.join("transcripts")
+    }
+
+    /// The folders of hosts, named after their sessions.
+    pub fn hosts(&self) -> PathBuf {
+        self.sockets.join("hosts")
     }
 
     /// The key that arguments of recorded calls are hashed with.

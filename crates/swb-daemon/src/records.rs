@@ -1,6 +1,6 @@
-//! What the daemon keeps of workspaces, projects and sessions, and the questions that span more than one of them.
+//! What the daemon keeps of workspaces, projects, sessions and runs, and the questions that span more than one of them.
 //!
-//! All three lie behind one lock, because their rules do: a workspace with a live session is not closed. A change is on
+//! All four lie behind one lock, because their rules do: a workspace with a live session is not closed. A change is on
 //! disk before it is visible. The lock is held over a write, so callers come from blocking threads ([`Records::change`]).
 
 use std::path::{Path, PathBuf};
@@ -19,19 +19,21 @@ use swb_rules::lifecycle;
 use ulid::Ulid;
 
 use crate::mint::Mint;
+use crate::runs::KeptRun;
 
-/// Workspaces, projects and sessions.
+/// Workspaces, projects, sessions and runs.
 #[derive(Debug)]
 pub(crate) struct Records {
     estate: Mutex<Estate>,
     mint: Mint,
 }
 
-/// The three registries. Whoever has it is alone with it.
+/// The four registries. Whoever has it is alone with it.
 pub(crate) struct Estate {
     pub(crate) workspaces: Registry<Workspace>,
     pub(crate) projects: Registry<Project>,
     pub(crate) sessions: Registry<Session>,
+    pub(crate) runs: Registry<KeptRun>,
 }
 
 impl fmt::Debug for Estate {
@@ -51,6 +53,7 @@ impl Records {
             sessions: open(folder, "control-sessions.jsonl", |session: &Session| {
                 session.session_id.as_str()
             })?,
+            runs: open(folder, "runs.jsonl", |kept: &KeptRun| kept.run.run_id.as_str())?,
         };
         Ok(Records { estate: Mutex::new(estate), mint: Mint::default() })
     }

@@ -17,11 +17,15 @@ use crate::wire::{self, Reply, Request, Status, VERSION};
 
 /// Starts a host of this binary, which outlives us. Returns when it listens and its child runs.
 pub async fn start(options: &Options, program: &Path, log: File) -> io::Result<()> {
-    let Options { socket, limits, walls, command } = options;
+    let Options { socket, limits, walls, folder, environment, command } = options;
     let told = Told { socket: socket.clone(), ring: limits.ring, cap: limits.cap, walls: walls.clone() };
     let told: OsString = serde_json::to_string(&told)?.into();
     let mut host = Command::new(program);
     host.arg(entry::HOST).arg(told).arg("--").args(command);
+    host.envs(environment.iter().map(|(name, value)| (name, value)));
+    if let Some(folder) = folder {
+        host.current_dir(folder);
+    }
     host.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
     let mut host = host.spawn()?;
     let mut said = String::new();

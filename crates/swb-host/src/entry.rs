@@ -71,7 +71,15 @@ fn read<'a, T: Deserialize<'a>>(json: &'a OsStr) -> io::Result<T> {
 
 fn be_host(told: &OsStr, command: &[OsString]) -> io::Result<ExitCode> {
     let Told { socket, ring, cap, walls } = read(told)?;
-    let options = Options { socket, limits: Limits { ring, cap }, walls, command: command.to_vec() };
+    let options = Options {
+        socket,
+        limits: Limits { ring, cap },
+        walls,
+        // It was started there, and with them.
+        folder: None,
+        environment: Vec::new(),
+        command: command.to_vec(),
+    };
     // No signal from a terminal reaches it. That it leads a session already is as good.
     let _ = rustix::process::setsid();
     // Before anything else is opened, so that the child's end has a number of one digit: more is too much for some shells.

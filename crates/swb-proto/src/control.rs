@@ -174,6 +174,9 @@ pub struct ShutdownParams {
     /// For the log and for the last event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Agents are ended too. Without it they work on, and the next daemon finds them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub end_agents: bool,
 }
 
 /// The daemon will stop.

@@ -84,6 +84,17 @@ impl Sessions {
         system: Option<String>,
         parent: Option<String>,
     ) -> Result<History, OpenError> {
+        self.create_as(None, model, system, parent)
+    }
+
+    /// The same under an id that somebody else has given it.
+    pub(crate) fn create_as(
+        &mut self,
+        id: Option<String>,
+        model: &str,
+        system: Option<String>,
+        parent: Option<String>,
+    ) -> Result<History, OpenError> {
         let failed = |source| OpenError::Io { path: self.folder.clone(), source };
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(failed)?;
         let now = SystemTime::now();
@@ -91,7 +102,7 @@ impl Sessions {
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(|error| failed(io::Error::other(error.to_string())))?;
         let unique = self.mint.next(u64::try_from(millis).unwrap_or(0), || u128::from_le_bytes(random));
-        let id = SessionId::from_ulid(unique).as_str().to_owned();
+        let id = id.unwrap_or_else(|| SessionId::from_ulid(unique).as_str().to_owned());
         let path = self.path(&id);
         let failed = |source| OpenError::Io { path: path.clone(), source };
         let file =

@@ -5,6 +5,6 @@ use crate::failure::Failure;
 use crate::io::Io;
 
 pub(crate) async fn run(set: &[String], io: &Io) -> Result<u8, Failure> {
-    down::stop("swb restart", io).await?;
+    down::stop("swb restart", false, io).await?;
     up::background(set, io).await
 }

@@ -37,6 +37,15 @@ pub(crate) struct RpcArgs {
     /// The session that starts this one, whose subagent it is.
     #[arg(long, value_name = "ID", hide = true)]
     parent: Option<String>,
+    /// The id of a new session; whoever runs it knows it by this name.
+    #[arg(long, value_name = "ID", hide = true, conflicts_with = "resume", value_parser = session_id)]
+    session: Option<String>,
+    /// Where its sessions are kept.
+    #[arg(long, value_name = "DIR", hide = true)]
+    sessions: Option<PathBuf>,
+    /// A copy of the user's settings, for where those cannot be seen.
+    #[arg(long, value_name = "FILE", hide = true)]
+    settings: Option<PathBuf>,
     /// How many agents are above this one.
     #[arg(long, value_name = "N", hide = true, default_value_t = 0)]
     depth: usize,
@@ -69,10 +78,16 @@ pub(crate) fn profile_name(name: &str) -> Result<String, String> {
     id::check(name).map(|()| name.to_owned()).map_err(|error| error.to_string())
 }
 
+/// A session is a file, so its name must be one that leads nowhere else.
+fn session_id(name: &str) -> Result<String, String> {
+    profile_name(name)
+}
+
 pub(crate) fn run(args: RpcArgs, set: &[String]) -> Result<u8, Failure> {
     let paths = Paths::from_env()?;
     let profile = args.profile.as_deref();
-    let layers = crate::io::layers_of_profile(&paths, set, profile)?;
+    let user_file = args.settings.clone().unwrap_or_else(|| paths.config_file());
+    let layers = crate::io::layers_over(&user_file, &paths, set, profile)?;
     let config = layers.finish()?;
     let control = Control::from_env(|name| std::env::var(name).ok());
     let control = control.map_err(|error| Failure::new("the agent did not start").because(error))?;
@@ -84,7 +99,8 @@ pub(crate) fn run(args: RpcArgs, set: &[String]) -> Result<u8, Failure> {
         None => crate::mcp::options(&paths, &layers, profile)?,
     };
     let options = Options {
-        sessions: paths.sessions(profile),
+        sessions: args.sessions.unwrap_or_else(|| paths.sessions(profile)),
+        session: args.session,
         messages: paths.message_root(&config),
         resume: args.resume,
         model: args.model,
@@ -122,6 +138,9 @@ fn launch(args: &RpcArgs, set: &[String]) -> Launch {
     let mut arguments: Vec<OsString> = vec!["rpc".into()];
     arguments.extend(set.iter().flat_map(|set| ["--set".into(), set.into()]));
     for (flag, value) in [("--profile", &args.profile), ("--system", &args.system)] {
+        arguments.extend(value.iter().flat_map(|value| [flag.into(), value.into()]));
+    }
+    for (flag, value) in [("--sessions", &args.sessions), ("--settings", &args.settings)] {
         arguments.extend(value.iter().flat_map(|value| [flag.into(), value.into()]));
     }
     Launch { program, arguments }

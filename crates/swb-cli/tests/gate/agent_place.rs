@@ -38,6 +38,8 @@ async fn story(world: &World, name: &str, walls: Option<Walls>, script: &str) ->
         socket: socket.clone(),
         limits: Limits::default(),
         walls,
+        folder: None,
+        environment: Vec::new(),
         command: words.map(OsString::from).to_vec(),
     };
     let log = std::fs::File::create(folder.join("host.log")).unwrap();

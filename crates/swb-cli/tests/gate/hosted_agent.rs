@@ -93,6 +93,8 @@ impl HostedAgent {
             socket: socket.clone(),
             limits: Limits::default(),
             walls,
+            folder: None,
+            environment: Vec::new(),
             command: command.map(OsString::from).collect(),
         };
         let log = std::fs::File::create(folder.join("host.log")).unwrap();

@@ -46,6 +46,8 @@ impl Hosted {
             socket: socket.clone(),
             limits: wish.limits,
             walls: wish.walls,
+            folder: None,
+            environment: Vec::new(),
             command: command.map(OsString::from).collect(),
         };
         let log = std::fs::File::create(folder.path().join("host.log")).unwrap();

@@ -73,6 +73,8 @@ impl AgentConfig {
 /// What a project's file must not change: what an agent may do in the name of whoever runs it.
 pub(super) fn is_the_users_alone(key: &str) -> bool {
     matches!(key, "agent.tool_mode" | "agent.disabled_tools")
+        || key.starts_with("agents.")
+        || key.starts_with("runs.")
         || key.starts_with("policy.")
         || key.starts_with("audit.")
 }

@@ -11,7 +11,15 @@ use super::mcp::Servers;
 use super::{Config, agent, key, models};
 
 /// Variables of the environment that are no settings.
-const NOT_SETTINGS: &[&str] = &["SWB_HOME", "SWB_MODEL"];
+const NOT_SETTINGS: &[&str] = &[
+    "SWB_HOME",
+    "SWB_MODEL",
+    "SWB_CONTROL_SOCKET",
+    "SWB_SESSION_ID",
+    "SWB_CORRELATION_ID",
+    "SWB_ASK_TIMEOUT_MS",
+    "SWB_SUBAGENTS",
+];
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

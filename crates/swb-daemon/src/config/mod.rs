@@ -11,6 +11,7 @@ mod key;
 mod layers;
 mod mcp;
 mod models;
+mod runs;
 
 use std::collections::BTreeMap;
 
@@ -22,6 +23,7 @@ pub use audit::AuditConfig;
 pub use layers::{ConfigError, Layers, Origin, Problem, Setting, Warning};
 pub use mcp::McpServerConfig;
 pub use models::{ModelConfig, ModelEntry, ProviderConfig};
+pub use runs::{RunnerConfig, RunsConfig};
 
 /// All settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -47,6 +49,10 @@ pub struct Config {
     pub cli: CliConfig,
     /// The agents that `swb rpc` and `swb run` start.
     pub agent: AgentConfig,
+    /// Runs of agents under the daemon.
+    pub runs: RunsConfig,
+    /// Agents of one's own by name: programs that speak the protocol of `swb rpc`. Not read from a project's file.
+    pub agents: BTreeMap<String, RunnerConfig>,
     /// How models are called.
     pub model: ModelConfig,
     /// Models by `provider/model`: what they can do and cost.
@@ -213,6 +219,13 @@ impl Config {
                 .map_err(|(setting, problem)| (key::join(&["providers", name, setting]), problem))?;
         }
         self.agent.check().map_err(|(key, problem)| (key.to_owned(), problem))?;
+        for (name, runner) in &self.agents {
+            if runner.command.is_empty() {
+                let problem = "must name a program".to_owned();
+                return Err((key::join(&["agents", name, "command"]), problem));
+            }
+        }
+        self.runs.check().map_err(|(key, problem)| (key.to_owned(), problem))?;
         self.audit.check().map_err(|(key, problem)| (key.to_owned(), problem))?;
         self.check_values().map_err(|(key, problem)| (key.to_owned(), problem))
     }

@@ -95,7 +95,8 @@ pub struct ModelEntry {
 pub(super) fn sample(table: &str, setting: &str) -> Option<Value> {
     let (text, number, yes) = (Value::String(String::new()), Value::Integer(0), Value::Boolean(false));
     Some(match (table, setting) {
-        ("providers", "dialect" | "base_url" | "key_env") => text,
+        ("providers", "dialect" | "base_url" | "key_env") | ("agents", "containment") => text,
+        ("agents", "command") => Value::Array(Vec::new()),
         ("models", "context_window" | "max_output_tokens") => number,
         ("models", "thinking" | "images" | "pdf") => yes,
         ("models", "input_price" | "output_price" | "cache_read_price" | "cache_write_price") => {

@@ -25,6 +25,7 @@ struct Named {
     workspace_id: Option<String>,
     project_id: Option<String>,
     session_id: Option<String>,
+    run_id: Option<String>,
 }
 
 impl Question {
@@ -33,8 +34,11 @@ impl Question {
             params.and_then(|params| serde_json::from_str(params.get()).ok()).unwrap_or_default();
         let meta = caller.meta();
         let estate = records.look();
-        let session_id =
-            named.session_id.or_else(|| meta.session_id.as_ref().map(|id| id.as_str().to_owned()));
+        let of_run = named.run_id.and_then(|id| estate.runs.get(&id));
+        let session_id = of_run
+            .map(|kept| kept.run.session_id.as_str().to_owned())
+            .or(named.session_id)
+            .or_else(|| meta.session_id.as_ref().map(|id| id.as_str().to_owned()));
         let session = session_id.as_deref().and_then(|id| estate.sessions.get(id));
         let project_id =
             named.project_id.or_else(|| session.map(|session| session.project_id.as_str().to_owned()));

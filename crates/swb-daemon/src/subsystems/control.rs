@@ -20,6 +20,7 @@ use super::{no_method, wrong_payload};
 use crate::http::HttpState;
 use crate::policy::{Health, Policy};
 use crate::record::Recorder;
+use crate::runs::Runs;
 
 /// What the daemon is, fixed at its start.
 #[derive(Debug)]
@@ -39,6 +40,7 @@ pub(crate) struct Identity {
 pub(crate) struct Control {
     pub(crate) identity: Identity,
     pub(crate) policy: Policy,
+    pub(crate) runs: Runs,
     /// Set to the reason when the daemon shall stop.
     pub(crate) stop: watch::Sender<Option<String>>,
 }
@@ -61,8 +63,16 @@ impl BusHandler for Control {
             ("bus/status", BusPayload::Empty) => Ok(self.status(bus).into()),
             ("bus/shutdown", BusPayload::Control(ControlBody::Shutdown(params))) => {
                 let in_flight = (bus.in_flight() as u64).saturating_sub(1);
-                self.stop.send_replace(Some(params.reason.unwrap_or_else(|| "asked to".to_owned())));
-                Ok(ShutdownResponse { pid: std::process::id(), in_flight }.into())
+                let answer = ShutdownResponse { pid: std::process::id(), in_flight };
+                let (runs, stop) = (self.runs.clone(), self.stop.clone());
+                tokio::spawn(async move {
+                    if params.end_agents {
+                        runs.end_all().await;
+                    }
+                    let _ = reply_tx.send(Ok(answer.into()));
+                    stop.send_replace(Some(params.reason.unwrap_or_else(|| "asked to".to_owned())));
+                });
+                return;
             }
             ("bus/hello" | "bus/status" | "bus/shutdown", other) => Err(wrong_payload(method, &other)),
             _ => Err(no_method(method)),

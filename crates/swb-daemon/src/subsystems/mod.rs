@@ -1,6 +1,7 @@
 //! One file per prefix. A subsystem knows its own methods and nothing of the others; what it needs of them it asks on
 //! the bus. What outlives the daemon lies in [`crate::records`].
 
+mod agent;
 mod agents;
 mod approval;
 mod audit;
@@ -14,6 +15,7 @@ mod rpc;
 mod session;
 mod workspace;
 
+pub(crate) use agent::AgentRuns;
 pub(crate) use agents::Agents;
 pub(crate) use approval::ApprovalDesk;
 pub(crate) use audit::Audit;

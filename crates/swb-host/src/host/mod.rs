@@ -47,6 +47,10 @@ pub struct Options {
     pub limits: Limits,
     /// What the child shall not see; `None` means that nobody asked for containment.
     pub walls: Option<Walls>,
+    /// Where the child works; absent for where whoever starts the host does.
+    pub folder: Option<PathBuf>,
+    /// Variables that the child has besides, or in place of, those of whoever starts the host.
+    pub environment: Vec<(OsString, OsString)>,
     /// The child and its arguments.
     pub command: Vec<OsString>,
 }

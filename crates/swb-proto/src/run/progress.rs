@@ -50,7 +50,9 @@ pub struct RunProgress {
 /// Where a piece of progress comes from: the `nth` (from 1) that the agent's output yields from `offset` on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
-    /// A place in the agent's output at which nothing was open.
+    /// Which of the processes that have served the session, counted from 1.
+    pub host: u32,
+    /// A place in its output at which nothing was open.
     pub offset: u64,
     /// Counted from there.
     pub nth: u64,

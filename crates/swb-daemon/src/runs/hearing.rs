@@ -1,0 +1,488 @@
+//! What an agent says, understood: lines of its output become progress of a run, and answers to what it was told.
+//!
+//! Pure: the same lines give the same words, however they were cut into pieces and whatever time it is. So a daemon that
+//! comes after a crash reads the output again from a place at which nothing was open, leaves out what was told before, and
+//! goes on. Secrets do not come through, not even in two pieces. Proof: the tests below, and `tests/runs/` of the command
+//! line with the real agent.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+use swb_proto::agent::{AddedEvent, AssistantEvent, Event, Frame, TaskUpdate, TurnUsage, decode_event};
+use swb_proto::run::{Progress, SubagentProgress, ToolProgress, ToolStatus};
+use swb_rules::redact::{RedactedStream, redact, redact_json, without_paths};
+
+/// How much is remembered of what an agent has said since its last call of a tool.
+const LONGEST_ANSWER: usize = 256 * 1024;
+/// What our own agents begin a piece of text with; other ways to say the same take the long way.
+const TEXT: &[u8] = br#"{"type":"message_update","event":{"type":"text_delta","delta":"#;
+
+/// What was understood.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Heard {
+    /// The agent does something.
+    Progress(Progress),
+    /// It is there.
+    Ready { model: String },
+    /// What it was told under this id is done.
+    Answered { id: String, body: Answer },
+    /// It did not understand, or could not do, what it was told.
+    Refused { id: Option<String>, message: String },
+    /// A turn is over.
+    Turn(TurnUsage),
+    /// An agent below it is done.
+    Below(TurnUsage),
+    /// The end of the line that all this was heard in, and whether what comes does not depend on what was.
+    Place { end: u64, at_rest: bool },
+}
+
+/// What an answer says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Answer {
+    pub(super) cancelled: bool,
+    pub(super) error: Option<String>,
+    /// Whether the agent works or has something to do, if that was asked.
+    pub(super) is_busy: Option<bool>,
+    /// What the session has used, if that was asked.
+    pub(super) totals: Option<(TurnUsage, Option<f64>)>,
+}
+
+/// Whose words a stream of text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Voice {
+    Text,
+    Thinking,
+}
+
+/// A call of a tool that is not over.
+#[derive(Debug)]
+struct Call {
+    id: String,
+    name: String,
+    arguments: Option<RedactedStream>,
+    output: Option<RedactedStream>,
+}
+
+/// Listens to one agent.
+#[derive(Debug, Default)]
+pub(super) struct Ear {
+    open: Option<(Voice, RedactedStream)>,
+    calls: Vec<Call>,
+    said: String,
+}
+
+impl Ear {
+    /// Whether what was heard so far has no bearing on what comes.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.open.is_none() && self.calls.is_empty() && self.said.is_empty()
+    }
+
+    /// What the agent has said since its last call of a tool.
+    pub(super) fn said(&self) -> &str {
+        &self.said
+    }
+
+    /// Forgets what was said: a run is over.
+    pub(super) fn clear(&mut self) {
+        *self = Ear::default();
+    }
+
+    /// Understands a line, without its end. `hash` is the keyed hash of arguments.
+    pub(super) fn hear(&mut self, line: &[u8], hash: impl Fn(&[u8]) -> String, out: &mut Vec<Heard>) {
+        if let Some(delta) = plain_text(line) {
+            return self.speak(Voice::Text, &delta, out);
+        }
+        let frame = match decode_event(line) {
+            Ok(frame) => frame,
+            // Programs that are not ours may say what they like.
+            Err(_) => return,
+        };
+        match frame {
+            Frame::Contract(Event::MessageUpdate { event }) => self.piece(event, hash, out),
+            Frame::Contract(event) => {
+                self.fall_silent(out);
+                self.event(event, out);
+            }
+            Frame::Added(event) => self.added(event, out),
+            Frame::Unknown => {}
+        }
+    }
+
+    fn speak(&mut self, voice: Voice, delta: &str, out: &mut Vec<Heard>) {
+        if self.open.as_ref().is_some_and(|(open, _)| *open != voice) {
+            self.fall_silent(out);
+        }
+        let (_, stream) = self.open.get_or_insert_with(|| (voice, RedactedStream::new()));
+        let delta = stream.push(delta);
+        self.spoken(voice, delta, out);
+    }
+
+    fn spoken(&mut self, voice: Voice, delta: String, out: &mut Vec<Heard>) {
+        if delta.is_empty() {
+            return;
+        }
+        out.push(Heard::Progress(match voice {
+            Voice::Text => {
+                if self.said.len() + delta.len() <= LONGEST_ANSWER {
+                    self.said.push_str(&delta);
+                }
+                Progress::Text { delta }
+            }
+            Voice::Thinking => Progress::Thinking { delta },
+        }));
+    }
+
+    /// Something else comes: what was held back of the text leaves.
+    fn fall_silent(&mut self, out: &mut Vec<Heard>) {
+        if let Some((voice, stream)) = self.open.take() {
+            self.spoken(voice, stream.finish().0, out);
+        }
+    }
+
+    fn piece(&mut self, event: AssistantEvent, hash: impl Fn(&[u8]) -> String, out: &mut Vec<Heard>) {
+        match event {
+            AssistantEvent::TextDelta { delta } => self.speak(Voice::Text, &delta, out),
+            AssistantEvent::ThinkingDelta { delta } => self.speak(Voice::Thinking, &delta, out),
+            AssistantEvent::ToolcallStart { tool_id, tool_name } => {
+                self.fall_silent(out);
+                // Words before a call are thoughts on the way, not the answer.
+                self.said.clear();
+                out.push(tool(&tool_name, &tool_id, ToolStatus::Started, |_| {}));
+                self.calls.push(Call { id: tool_id, name: tool_name, arguments: None, output: None });
+            }
+            AssistantEvent::ToolcallInputDelta { tool_id, delta } => {
+                self.fall_silent(out);
+                let Some(call) = self.calls.iter_mut().find(|call| call.id == tool_id) else { return };
+                let shown = call.arguments.get_or_insert_default().push(&delta);
+                call.say(ToolStatus::Arguments, shown, out);
+            }
+            AssistantEvent::ToolcallInput { tool_id, mut input } => {
+                self.fall_silent(out);
+                let call = self.calls.iter_mut().find(|call| call.id == tool_id);
+                let name = call.as_ref().map_or_else(String::new, |call| call.name.clone());
+                if let Some(call) = call
+                    && let Some(arguments) = call.arguments.take()
+                {
+                    call.say(ToolStatus::Arguments, arguments.finish().0, out);
+                }
+                let args_hash = hash(input.to_string().as_bytes());
+                redact_json(&mut input);
+                out.push(tool(&name, &tool_id, ToolStatus::Called, |tool| {
+                    tool.args = Some(input);
+                    tool.args_hash = Some(args_hash);
+                }));
+            }
+            AssistantEvent::ToolcallResult { tool_id, result } => {
+                self.fall_silent(out);
+                let at = self.calls.iter().position(|call| call.id == tool_id);
+                let call = at.map(|at| self.calls.remove(at));
+                let name = call.as_ref().map_or("", |call| call.name.as_str()).to_owned();
+                if let Some(mut call) = call
+                    && let Some(output) = call.output.take()
+                {
+                    call.say(ToolStatus::Output, output.finish().0, out);
+                }
+                let result = redact(&result).text;
+                out.push(tool(&name, &tool_id, ToolStatus::Done, |tool| tool.result = Some(result)));
+            }
+        }
+    }
+
+    fn event(&mut self, event: Event, out: &mut Vec<Heard>) {
+        match event {
+            Event::Ready { model, .. } => out.push(Heard::Ready { model }),
+            Event::AgentEnd { usage } => out.push(Heard::Turn(usage)),
+            Event::Response { id, command, body } => {
+                let text = |key: &str| body.get(key).and_then(Value::as_str).map(presentable);
+                let totals = (command == "get_session_stats").then(|| totals(&body));
+                let is_busy = (command == "get_state").then(|| {
+                    body.get("streaming").and_then(Value::as_bool) == Some(true)
+                        || body.get("queued").and_then(Value::as_u64).is_some_and(|queued| queued > 0)
+                });
+                let cancelled = body.get("cancelled").and_then(Value::as_bool).unwrap_or(false);
+                let failed = body.get("ok").and_then(Value::as_bool) == Some(false);
+                let error = text("error").or_else(|| failed.then(|| "its turn failed".to_owned()));
+                out.push(Heard::Answered { id, body: Answer { cancelled, error, is_busy, totals } });
+            }
+            Event::Error { id, message } => out.push(Heard::Refused { id, message: presentable(&message) }),
+            // Our own agents say the same, and more, in `task_update`.
+            Event::SubagentStart { .. } | Event::SubagentUpdate { .. } | Event::SubagentDone { .. } => {}
+            Event::MessageUpdate { .. } => {}
+        }
+    }
+
+    fn added(&mut self, event: AddedEvent, out: &mut Vec<Heard>) {
+        match event {
+            AddedEvent::ToolOutput { tool_id, delta } => {
+                self.fall_silent(out);
+                let Some(call) = self.calls.iter_mut().find(|call| call.id == tool_id) else { return };
+                let shown = call.output.get_or_insert_default().push(&delta);
+                call.say(ToolStatus::Output, shown, out);
+            }
+            AddedEvent::TaskUpdate(update) => {
+                self.fall_silent(out);
+                if let Some(usage) = &update.usage {
+                    out.push(Heard::Below(usage.clone()));
+                }
+                out.push(Heard::Progress(Progress::Subagent { subagent: subagent(update) }));
+            }
+            AddedEvent::McpCall(call) => out.push(Heard::Progress(Progress::Mcp { call: Box::new(call) })),
+            AddedEvent::McpServer(server) => {
+                let how = serde_json::to_value(server.state).unwrap_or_default();
+                let how = how.as_str().unwrap_or_default();
+                let message = server.message.map(|message| format!(": {}", presentable(&message)));
+                let message = format!("{} is {how}{}", server.server, message.unwrap_or_default());
+                out.push(notice("mcp_server", message));
+            }
+            AddedEvent::ModelRetry { attempt, retries, wait_ms, reason } => {
+                let message =
+                    format!("attempt {attempt} of {retries} in {wait_ms} ms: {}", presentable(&reason));
+                out.push(notice("model_retry", message));
+            }
+            AddedEvent::CompactionStart { reason, .. } => {
+                out.push(notice("compaction", presentable(&reason)));
+            }
+            AddedEvent::CompactionEnd { error: Some(error), .. } => {
+                out.push(notice("compaction", presentable(&error)));
+            }
+            AddedEvent::CompactionEnd { .. }
+            | AddedEvent::Ask { .. }
+            | AddedEvent::AskClosed { .. }
+            | AddedEvent::LentCall(_)
+            | AddedEvent::LentCancel { .. } => {}
+        }
+    }
+}
+
+impl Call {
+    fn say(&self, status: ToolStatus, delta: String, out: &mut Vec<Heard>) {
+        if !delta.is_empty() {
+            out.push(tool(&self.name, &self.id, status, |tool| tool.delta = Some(delta)));
+        }
+    }
+}
+
+/// The text of a piece of text as our own agents write it.
+fn plain_text(line: &[u8]) -> Option<Cow<'_, str>> {
+    let string = line.strip_prefix(TEXT)?.strip_suffix(b"}}")?;
+    serde_json::from_slice::<Piece<'_>>(string).ok().map(|piece| piece.0)
+}
+
+#[derive(serde::Deserialize)]
+struct Piece<'a>(#[serde(borrow)] Cow<'a, str>);
+
+fn tool(name: &str, call_id: &str, status: ToolStatus, fill: impl FnOnce(&mut ToolProgress)) -> Heard {
+    let mut tool = ToolProgress {
+        name: name.to_owned(),
+        call_id: call_id.to_owned(),
+        status,
+        delta: None,
+        args: None,
+        args_hash: None,
+        result: None,
+    };
+    fill(&mut tool);
+    Heard::Progress(Progress::Tool { tool })
+}
+
+fn notice(name: &str, message: String) -> Heard {
+    Heard::Progress(Progress::Notice { name: name.to_owned(), message })
+}
+
+fn subagent(update: TaskUpdate) -> SubagentProgress {
+    let preview = update.status.or(update.preview);
+    SubagentProgress {
+        path: update.path,
+        name: update.agents.last().cloned().unwrap_or_default(),
+        state: update.state.into(),
+        session_id: update.session_id,
+        preview: preview.map(|text| redact(&text).text),
+    }
+}
+
+fn totals(body: &std::collections::BTreeMap<String, Value>) -> (TurnUsage, Option<f64>) {
+    let number = |key: &str| body.get(key).and_then(Value::as_u64).unwrap_or(0);
+    let usage = TurnUsage {
+        input_tokens: number("input_tokens"),
+        output_tokens: number("output_tokens"),
+        cache_read_input_tokens: number("cache_read_input_tokens"),
+        cache_creation_input_tokens: number("cache_creation_input_tokens"),
+        estimated: body.get("estimated").and_then(Value::as_bool).unwrap_or(false),
+        ..TurnUsage::default()
+    };
+    (usage, body.get("cost").and_then(Value::as_f64))
+}
+
+/// What went wrong, as others may see it.
+fn presentable(message: &str) -> String {
+    without_paths(&redact(message).text).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn hear(ear: &mut Ear, frames: &[Value]) -> Vec<Heard> {
+        let mut out = Vec::new();
+        for frame in frames {
+            ear.hear(frame.to_string().as_bytes(), |bytes| bytes.len().to_string(), &mut out);
+        }
+        out
+    }
+
+    fn update(event: Value) -> Value {
+        json!({ "type": "message_update", "event": event })
+    }
+
+    fn text(delta: &str) -> Value {
+        update(json!({ "type": "text_delta", "delta": delta }))
+    }
+
+    fn texts(heard: &[Heard]) -> String {
+        let text = |heard: &Heard| match heard {
+            Heard::Progress(Progress::Text { delta }) => Some(delta.clone()),
+            _ => None,
+        };
+        heard.iter().filter_map(text).collect()
+    }
+
+    #[test]
+    fn the_short_way_and_the_long_way_understand_the_same() {
+        for delta in ["plain", "a \"quoted\" \\ word", "é ü \u{1f600} \u{2028}", "{\"}}", ""] {
+            let mut short = Vec::new();
+            swb_proto::agent::encode(
+                &Event::MessageUpdate { event: AssistantEvent::TextDelta { delta: delta.to_owned() } },
+                &mut short,
+            )
+            .unwrap();
+            short.pop();
+            assert_eq!(plain_text(&short).as_deref(), Some(delta));
+            let long = text(delta).to_string().replace("{\"type\"", "{ \"type\"");
+            let (mut a, mut b) = (Ear::default(), Ear::default());
+            let (mut from_a, mut from_b) = (Vec::new(), Vec::new());
+            a.hear(&short, |_| String::new(), &mut from_a);
+            b.hear(long.as_bytes(), |_| String::new(), &mut from_b);
+            a.fall_silent(&mut from_a);
+            b.fall_silent(&mut from_b);
+            assert_eq!((&from_a, texts(&from_a).as_str()), (&from_b, delta));
+        }
+    }
+
+    #[test]
+    fn a_secret_in_two_pieces_does_not_come_through() {
+        let key = format!("ghp_{}", "a1B2".repeat(9));
+        for cut in 0..key.len() {
+            let mut ear = Ear::default();
+            let frames = [
+                text("key: "),
+                text(&key[..cut]),
+                text(&key[cut..]),
+                text(" end."),
+                json!({"type":"agent_end","usage":{"input_tokens":1,"output_tokens":1}}),
+            ];
+            let said = texts(&hear(&mut ear, &frames));
+            assert!(said.starts_with("key: [REDACTED") && said.ends_with(" end."), "cut at {cut}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_call_is_told_from_its_first_word_to_its_result_and_then_nothing_is_open() {
+        let mut ear = Ear::default();
+        let heard = hear(
+            &mut ear,
+            &[
+                text("let me look"),
+                update(json!({"type":"toolcall_start","tool_id":"c","tool_name":"bash"})),
+                update(json!({"type":"toolcall_input_delta","tool_id":"c","delta":"{\"command\":"})),
+                update(
+                    json!({"type":"toolcall_input","tool_id":"c","input":{"command":"ls","password":"hunter2"}}),
+                ),
+                json!({"type":"tool_output","tool_id":"c","delta":"a\n"}),
+                update(json!({"type":"toolcall_result","tool_id":"c","result":"a\n"})),
+            ],
+        );
+        let statuses: Vec<ToolStatus> = heard
+            .iter()
+            .filter_map(|heard| match heard {
+                Heard::Progress(Progress::Tool { tool }) => {
+                    assert_eq!((tool.name.as_str(), tool.call_id.as_str()), ("bash", "c"));
+                    assert!(!format!("{tool:?}").contains("hunter2"));
+                    Some(tool.status)
+                }
+                _ => None,
+            })
+            .collect();
+        let mut told = statuses.clone();
+        told.dedup();
+        assert_eq!(
+            told,
+            [
+                ToolStatus::Started,
+                ToolStatus::Arguments,
+                ToolStatus::Called,
+                ToolStatus::Output,
+                ToolStatus::Done
+            ]
+        );
+        assert!(ear.is_at_rest());
+        assert_eq!(texts(&heard), "let me look");
+    }
+
+    #[test]
+    fn reading_again_from_a_place_at_rest_gives_the_same_words() {
+        let frames: Vec<Value> = (0..40)
+            .flat_map(|n| {
+                [
+                    text(&format!("word {n} ")),
+                    update(json!({"type":"toolcall_start","tool_id":format!("c{n}"),"tool_name":"ls"})),
+                    update(json!({"type":"toolcall_input","tool_id":format!("c{n}"),"input":{}})),
+                    update(json!({"type":"toolcall_result","tool_id":format!("c{n}"),"result":"x"})),
+                ]
+            })
+            .collect();
+        let mut ear = Ear::default();
+        let (mut whole, mut rest) = (Vec::new(), Vec::new());
+        for (at, frame) in frames.iter().enumerate() {
+            whole.extend(hear(&mut ear, std::slice::from_ref(frame)));
+            if ear.is_at_rest() {
+                rest.push((at + 1, whole.len()));
+            }
+        }
+        assert_eq!(rest.len(), 40);
+        for (frame, told) in rest {
+            let again = hear(&mut Ear::default(), &frames[frame..]);
+            assert_eq!(again, whole[told..]);
+        }
+    }
+
+    #[test]
+    fn answers_and_failures_are_told_apart() {
+        let mut ear = Ear::default();
+        let heard = hear(
+            &mut ear,
+            &[
+                json!({"type":"ready","session_id":"s","model":"demo","protocol_version":1}),
+                json!({"type":"response","id":"a","command":"prompt","ok":true}),
+                json!({"type":"response","id":"b","command":"prompt","ok":true,"cancelled":true}),
+                json!({"type":"response","id":"c","command":"prompt","ok":false,"error":"no /home/ada/x.key"}),
+                json!({"type":"error","id":"d","message":"busy"}),
+                json!({"type":"response","id":"e","command":"get_session_stats","input_tokens":7,"cost":0.5}),
+                json!({"type":"novelty"}),
+            ],
+        );
+        let answered = |id: &str, body: Answer| Heard::Answered { id: id.to_owned(), body };
+        let used = TurnUsage { input_tokens: 7, ..TurnUsage::default() };
+        assert_eq!(
+            heard,
+            [
+                Heard::Ready { model: "demo".to_owned() },
+                answered("a", Answer::default()),
+                answered("b", Answer { cancelled: true, ..Answer::default() }),
+                answered("c", Answer { error: Some("no …/x.key".to_owned()), ..Answer::default() }),
+                Heard::Refused { id: Some("d".to_owned()), message: "busy".to_owned() },
+                answered("e", Answer { totals: Some((used, Some(0.5))), ..Answer::default() }),
+            ]
+        );
+    }
+}
