@@ -232,7 +232,7 @@ impl Daemon {
             approvals: Arc::clone(&approvals),
             recorder: Arc::clone(&recorder),
         })));
-        let http = Http::start(&paths, config, bus.topics(), Arc::clone(&gate)).await;
+        let http = Http::start(&paths, config, &bus, Arc::clone(&gate)).await;
         description.http = http.state().url();
         let _ = http_state.set(http.state().clone());
         let server = ControlServer::listen_behind(Some(gate), Arc::clone(&bus), &socket, limits)

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use swb_bus::Bus;
 use swb_bus::gate::Gate;
-use swb_bus::topics::Topics;
 use swb_gateway::{Gateway, GatewayOptions};
 
 use crate::config::Config;
@@ -46,12 +46,7 @@ pub(crate) struct Http {
 }
 
 impl Http {
-    pub(crate) async fn start(
-        paths: &Paths,
-        config: &Config,
-        topics: &Arc<Topics>,
-        gate: Arc<dyn Gate>,
-    ) -> Self {
+    pub(crate) async fn start(paths: &Paths, config: &Config, bus: &Arc<Bus>, gate: Arc<dyn Gate>) -> Self {
         let http = &config.http;
         if !http.enabled {
             return Http { gateway: None, state: HttpState::Off };
@@ -62,10 +57,11 @@ impl Http {
             key_file: Some(&http.key_file).filter(|path| !path.is_empty()).map(PathBuf::from),
             tokens: paths.tokens(),
             root: paths.message_root(config),
+            threads: paths.threads_file(),
             heartbeat: Duration::from_secs(http.heartbeat_s),
             max_connections: http.max_connections,
         };
-        match Gateway::start(&options, Arc::clone(topics), Some(gate)).await {
+        match Gateway::start(&options, Arc::clone(bus), Some(gate)).await {
             Ok(gateway) => {
                 let url = gateway.url();
                 tracing::info!(url, "listening for HTTP");

@@ -145,6 +145,11 @@ impl Paths {
         self.state.join("approvals.jsonl")
     }
 
+    /// Which session each thread of an AG-UI client is.
+    pub fn threads_file(&self) -> PathBuf {
+        self.state.join("threads.jsonl")
+    }
+
     /// The numbers of events.
     pub fn sequence_file(&self) -> PathBuf {
         self.state.join("sequence")

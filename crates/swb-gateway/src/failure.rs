@@ -42,8 +42,12 @@ pub(crate) enum ErrorCode {
     MethodNotAllowed,
     /// It is there, and not for this caller.
     Forbidden,
+    /// It does not fit how things stand.
+    Conflict,
     /// Too many streams, or too many posts that wait.
     TooManyRequests,
+    /// The server is stopping.
+    Unavailable,
     /// Something inside.
     Internal,
 }
@@ -55,7 +59,9 @@ impl ErrorCode {
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::Forbidden => StatusCode::FORBIDDEN,
+            Self::Conflict => StatusCode::CONFLICT,
             Self::TooManyRequests => StatusCode::TOO_MANY_REQUESTS,
+            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use swb_bus::Bus;
 use swb_bus::gate::Gate;
-use swb_bus::topics::Topics;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::agui::Threads;
 use crate::announce::Announce;
 use crate::auth::{Keyring, KeyringError};
 use crate::buses::Buses;
@@ -34,6 +35,8 @@ pub struct GatewayOptions {
     pub tokens: PathBuf,
     /// The folder that projects lie in.
     pub root: PathBuf,
+    /// The file of threads: which session each is.
+    pub threads: PathBuf,
     /// How often a stream says that it is alive.
     pub heartbeat: Duration,
     /// Connections at once, streams included.
@@ -68,6 +71,14 @@ pub enum GatewayError {
         /// What happened.
         source: io::Error,
     },
+    /// The file of threads cannot be used.
+    #[error("cannot use {}: {source}", path.display())]
+    Threads {
+        /// The file.
+        path: PathBuf,
+        /// What happened.
+        source: io::Error,
+    },
     /// The tokens cannot be used.
     #[error(transparent)]
     Keyring(#[from] KeyringError),
@@ -83,13 +94,13 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Begins to listen. Events go to `topics`; every command passes `gate`, if there is one.
+    /// Begins to listen. Commands go to `bus`, and events; every command passes `gate`, if there is one.
     ///
     /// # Errors
     /// If no port can be had, the tokens cannot be used, or it would listen beyond this machine without a key.
     pub async fn start(
         options: &GatewayOptions,
-        topics: Arc<Topics>,
+        bus: Arc<Bus>,
         gate: Option<Arc<dyn Gate>>,
     ) -> Result<Self, GatewayError> {
         let GatewayOptions { host, port, root, .. } = options;
@@ -110,7 +121,9 @@ impl Gateway {
         let address = listener.local_addr().map_err(failed)?;
         let (feeds, metrics) = (Arc::new(Feeds::default()), Arc::new(Metrics::new()));
         let threads = tokio::runtime::Handle::current().metrics().num_workers();
-        let announce = Announce { topics, metrics: Arc::clone(&metrics) };
+        let announce = Announce { topics: Arc::clone(bus.topics()), metrics: Arc::clone(&metrics) };
+        let threads_file = Threads::open(&options.threads);
+        let (stop, stopped) = watch::channel(false);
         let app = App {
             buses: Buses::new(root.clone(), threads, announce),
             feeds: Arc::clone(&feeds),
@@ -119,10 +132,13 @@ impl Gateway {
             // One connection in eight stays free for everything else.
             most_streams: i64::try_from(options.max_connections - options.max_connections / 8)
                 .unwrap_or(i64::MAX),
+            bus,
+            threads: threads_file
+                .map_err(|source| GatewayError::Threads { path: options.threads.clone(), source })?,
+            stopping: stopped.clone(),
         };
         let names = Names::new(keyring.page(), host, !local);
         let front = Arc::new(Front { keyring, names, metrics, router: routes::router(Arc::new(app)), gate });
-        let (stop, stopped) = watch::channel(false);
         let running = tokio::spawn(server::run(listener, front, options.max_connections, stopped));
         Ok(Gateway { address, feeds, stop, running })
     }
@@ -152,6 +168,7 @@ impl Gateway {
 /// One that is let go ends at once.
 impl Drop for Gateway {
     fn drop(&mut self) {
+        self.stop.send_replace(true);
         self.feeds.end();
         self.running.abort();
     }

@@ -37,6 +37,7 @@ mod metrics;
 pub mod openapi;
 mod routes;
 mod server;
+mod sse;
 mod stream;
 mod visit;
 

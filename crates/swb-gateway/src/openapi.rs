@@ -7,6 +7,7 @@ use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 use swb_proto::message::{EventItem, MessageList};
 
+use crate::agui::RunAgentInput;
 use crate::failure::ErrorBody;
 use crate::messages::{PostProjectMessage, PostV1Message, Posted};
 use crate::routes::{Health, Version};
@@ -43,6 +44,7 @@ fn document() -> Value {
         "/api/openapi.json".to_owned(),
         json!({ "get": operation("openapi", "This document", &[], &object, &[]) }),
     );
+    agui(&mut paths, &mut schemas);
     let (project, task) = (name("project_id", "query", true), name("task_id", "query", false));
     let v1 = Door { path: "/api/v1/messages", suffix: "V1", scope: &[project, task], cursor: "after" };
     v1.add(&mut paths, &mut schemas, true);
@@ -67,7 +69,7 @@ fn document() -> Value {
         "info": {
             "title": "Switchboard",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "The message bus over HTTP. Every answer carries X-Request-ID.",
+            "description": "The message bus and runs of agents over HTTP. Every answer carries X-Request-ID.",
             "license": { "name": "MIT OR Apache-2.0" },
         },
         "servers": [{ "url": "http://127.0.0.1:14355" }],
@@ -192,6 +194,46 @@ impl Door<'_> {
         );
         paths.insert(format!("{path}/stream"), json!({ "get": stream }));
     }
+}
+
+/// Runs of agents for front ends.
+fn agui(paths: &mut Map<String, Value>, schemas: &mut Schemas) {
+    let text = json!({ "type": "string" });
+    let frames = json!({ "text/event-stream": { "schema": { "type": "string" } } });
+    let project =
+        "The project of a new thread: its id, its name or its folder; may be absent where there is only one";
+    let parameters = [
+        parameter("project", "query", project, &text),
+        parameter("X-Switchboard-Project", "header", project, &text),
+    ];
+    let mut run = operation(
+        "runAgent",
+        "Run an agent, or answer what it asked: events of AG-UI 1.0, and each event of the bus as CUSTOM `ui.*`",
+        &parameters,
+        &frames,
+        &["400", "403", "404", "409", "429", "503"],
+    );
+    let body = schemas.of::<RunAgentInput>();
+    run["requestBody"] = json!({ "required": true, "content": { "application/json": { "schema": body } } });
+    paths.insert("/agui".to_owned(), json!({ "post": run }));
+    let seq = json!({ "type": "integer", "minimum": 0 });
+    let parameters = [
+        parameter("Last-Event-ID", "header", "Go on behind the event with this number", &seq),
+        parameter(
+            "after",
+            "query",
+            "The same, for a client that can send no header; absent: from now on",
+            &seq,
+        ),
+    ];
+    let stream = operation(
+        "streamUi",
+        "Everything that happens as `ui.*` (id: its number), outside runs; a range that was lost is a `ui.system.notice`",
+        &parameters,
+        &frames,
+        &["400", "403", "429"],
+    );
+    paths.insert("/agui/stream".to_owned(), json!({ "get": stream }));
 }
 
 fn name(name: &str, place: &str, required: bool) -> Value {

@@ -7,10 +7,13 @@ use axum::Router;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use schemars::JsonSchema;
 use serde::Serialize;
+use swb_bus::Bus;
+use tokio::sync::watch;
 
+use crate::agui::{Threads, post_run, stream_ui};
 use crate::buses::Buses;
 use crate::failure::{ErrorCode, Failure};
 use crate::messages::{list_path, list_v1, post_path, post_v1};
@@ -29,6 +32,17 @@ pub(crate) struct App {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) heartbeat: Duration,
     pub(crate) most_streams: i64,
+    pub(crate) bus: Arc<Bus>,
+    pub(crate) threads: Threads,
+    /// True once the server is to end.
+    pub(crate) stopping: watch::Receiver<bool>,
+}
+
+impl App {
+    /// How long a stream for front ends may be quiet. What lies between them and us may cut a line after half a minute.
+    pub(crate) fn keep_alive(&self) -> Duration {
+        self.heartbeat.min(Duration::from_secs(15))
+    }
 }
 
 /// Whether the server is well.
@@ -51,6 +65,8 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/healthz", get(health))
         .route("/metrics", get(metrics))
         .route("/api/openapi.json", get(document))
+        .route("/agui", post(post_run))
+        .route("/agui/stream", get(stream_ui))
         .route("/api/v1/health", get(health))
         .route("/api/v1/version", get(version))
         .route("/api/v1/messages", get(list_v1).post(post_v1))
@@ -66,7 +82,10 @@ pub(crate) fn router(app: Arc<App>) -> Router {
 
 /// Whether a path is that of commands, which pass the gate.
 pub(crate) fn is_command(path: &str) -> bool {
-    path.ends_with("/messages") || path.ends_with("/messages/stream")
+    path.ends_with("/messages")
+        || path.ends_with("/messages/stream")
+        || path == "/agui"
+        || path == "/agui/stream"
 }
 
 /// The path is right, the method is not.

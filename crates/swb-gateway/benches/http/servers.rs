@@ -4,13 +4,13 @@ use std::convert::Infallible;
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use futures_util::stream;
+use swb_bus::Bus;
 use swb_bus::topics::{Retention, Topics};
 use swb_gateway::auth::{Keyring, Principal};
 use swb_gateway::{Gateway, GatewayOptions};
@@ -46,13 +46,14 @@ impl Ours {
             key_file: None,
             tokens: folder.path().join("tokens"),
             root: folder.path().join("projects"),
+            threads: folder.path().join("threads.jsonl"),
             heartbeat: Duration::from_secs(30),
             max_connections: 4096,
         };
         let runtime = runtime();
         let topics = Topics::in_memory(Retention::default());
-        let gateway =
-            runtime.block_on(Gateway::start(&options, Arc::clone(&topics), None)).expect("a gateway");
+        let start = async { Gateway::start(&options, Bus::builder(topics).build(), None).await };
+        let gateway = runtime.block_on(start).expect("a gateway");
         let keyring = Keyring::open(&options.tokens).expect("a keyring");
         let path = BusPath::in_root(&options.root, "p", None).expect("a path");
         Ours {

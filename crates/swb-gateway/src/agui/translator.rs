@@ -85,6 +85,11 @@ impl Translator {
         if !self.encoder.is_over() {
             self.tell(event);
         }
+        self.standing()
+    }
+
+    /// How the run stands.
+    pub fn standing(&self) -> Standing {
         match (self.encoder.is_over(), self.asked.is_empty()) {
             (true, _) => Standing::Over,
             (false, true) => Standing::Going,

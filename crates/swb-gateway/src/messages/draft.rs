@@ -22,14 +22,20 @@ pub(crate) const MOST_BYTES: usize = 1 << 20;
 const MOST_DISCARDED: usize = 16 << 20;
 const DEFAULT_TYPE: &str = "USER";
 
-/// Reads a request's body up to the limit.
-pub(super) async fn read_body(body: Body) -> Result<Bytes, Failure> {
+/// Reads a message's body up to the limit.
+pub(super) async fn read_message(body: Body) -> Result<Bytes, Failure> {
+    read_body(body, MOST_BYTES).await.ok_or_else(|| Failure::bad_request("invalid json: unexpected EOF"))
+}
+
+/// Reads a request's body; none if it is cut short, or larger than `most`. What is too much is read all the same, up to
+/// a point: a client that is still sending would not hear the answer.
+pub(crate) async fn read_body(body: Body, most: usize) -> Option<Bytes> {
     let mut stream = body.into_data_stream();
     let mut taken = Vec::new();
     let mut discarded = 0;
     while let Some(chunk) = stream.next().await {
-        let chunk = chunk.map_err(|_| Failure::bad_request("invalid json: unexpected EOF"))?;
-        if discarded == 0 && taken.len() + chunk.len() <= MOST_BYTES {
+        let chunk = chunk.ok()?;
+        if discarded == 0 && taken.len() + chunk.len() <= most {
             taken.extend_from_slice(&chunk);
             continue;
         }
@@ -38,7 +44,7 @@ pub(super) async fn read_body(body: Body) -> Result<Bytes, Failure> {
             break;
         }
     }
-    if discarded > 0 { Err(Failure::bad_request("invalid json: unexpected EOF")) } else { Ok(taken.into()) }
+    (discarded == 0).then(|| taken.into())
 }
 
 /// Reads a message for `/api/v1/messages`, which names its bus in the body.

@@ -10,6 +10,7 @@ mod post;
 mod query;
 mod scope;
 
+pub(crate) use draft::read_body;
 pub(crate) use form::{PostProjectMessage, PostV1Message};
 pub(crate) use list::{list_path, list_v1};
 pub(crate) use post::{Posted, post_path, post_v1};

@@ -35,7 +35,7 @@ pub(crate) async fn post_v1(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Failure> {
-    let (scope, draft) = draft::for_v1(&draft::read_body(body).await?)?;
+    let (scope, draft) = draft::for_v1(&draft::read_message(body).await?)?;
     post(&app, &visit, &headers, &scope, draft).await
 }
 
@@ -47,7 +47,7 @@ pub(crate) async fn post_path(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Failure> {
-    let draft = draft::for_path(&draft::read_body(body).await?, &scope)?;
+    let draft = draft::for_path(&draft::read_message(body).await?, &scope)?;
     post(&app, &visit, &headers, &scope, draft).await
 }
 

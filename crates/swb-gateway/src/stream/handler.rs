@@ -1,13 +1,11 @@
 //! The request for a stream: where to begin, and the headers that are sent at once.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use axum::Extension;
-use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderMap;
+use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
 use swb_journal::message_bus::{FollowFrom, MessageBus};
@@ -17,8 +15,8 @@ use super::history::History;
 use super::reader::{Begin, Reader};
 use crate::failure::{ErrorCode, Failure};
 use crate::messages::{ProjectPath, Query, Scope};
-use crate::metrics::{Counted, Metrics};
 use crate::routes::App;
+use crate::sse;
 use crate::visit::Visit;
 
 /// `GET /api/v1/messages/stream`.
@@ -50,11 +48,7 @@ async fn respond(
     headers: &HeaderMap,
 ) -> Result<Response, Failure> {
     let from = begin(query, headers)?;
-    let counted = Counted::new(&app.metrics, |metrics: &Metrics| &metrics.streams);
-    if app.metrics.streams.load(Ordering::Relaxed) > app.most_streams {
-        return Err(Failure::new(ErrorCode::TooManyRequests, "too many streams are open"));
-    }
-    app.metrics.streams_opened.fetch_add(1, Ordering::Relaxed);
+    let counted = sse::seat(&app)?;
     let (heartbeat, metrics) = (app.heartbeat, Arc::clone(&app.metrics));
     let opened = tokio::task::spawn_blocking(move || {
         let bus = app.buses.get(&scope)?;
@@ -69,15 +63,9 @@ async fn respond(
     // The count goes with the reader: a client that leaves drops both.
     let chunks = stream::unfold((reader, counted), |(mut reader, counted)| async move {
         let chunk = reader.next().await?;
-        Some((Ok::<Bytes, std::convert::Infallible>(chunk), (reader, counted)))
+        Some((chunk, (reader, counted)))
     });
-    let headers = [
-        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
-        (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
-        (header::CONNECTION, HeaderValue::from_static("keep-alive")),
-        (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
-    ];
-    Ok((headers, Body::from_stream(chunks)).into_response())
+    Ok(sse::response(chunks))
 }
 
 /// Where the client wants to begin. A browser that reconnects sends its header beside the first query, and means the header.

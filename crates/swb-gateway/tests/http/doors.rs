@@ -3,8 +3,8 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use serde_json::json;
+use swb_gateway::GatewayError;
 use swb_gateway::auth::Principal;
-use swb_gateway::{Gateway, GatewayError};
 
 use crate::client::{Connection, Events};
 use crate::house::House;
@@ -245,8 +245,7 @@ fn listening_beyond_this_machine_needs_a_key() {
     let mut options = house.options.clone();
     options.host = "0.0.0.0".to_owned();
     options.port = 0;
-    let start =
-        |options: &_| runtime.block_on(Gateway::start(options, std::sync::Arc::clone(&house.topics), None));
+    let start = |options: &_| runtime.block_on(house.gateway(options));
     assert!(matches!(start(&options).unwrap_err(), GatewayError::Unguarded { .. }));
     let key = house.folder().join("key");
     std::fs::write(&key, "correct horse battery staple\n").unwrap();
@@ -265,8 +264,7 @@ fn listening_beyond_this_machine_needs_a_key() {
 fn a_taken_port_is_not_fought_over() {
     let house = House::new();
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let second =
-        runtime.block_on(Gateway::start(&house.options, std::sync::Arc::clone(&house.topics), None)).unwrap();
+    let second = runtime.block_on(house.gateway(&house.options)).unwrap();
     assert!(second.address().port() > house.address().port(), "the next free one");
     runtime.block_on(second.stop(std::time::Duration::ZERO));
 }

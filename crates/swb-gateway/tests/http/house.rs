@@ -6,13 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use swb_bus::Bus;
 use swb_bus::topics::{Retention, Topics};
 use swb_gateway::auth::{Keyring, Principal};
-use swb_gateway::{Gateway, GatewayOptions};
+use swb_gateway::{Gateway, GatewayError, GatewayOptions};
 use swb_journal::message_bus::{BusOptions, BusPath, Draft, MessageBus};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
+use crate::agents::{self, Agents};
 use crate::client::{Answer, Connection, Events};
 
 #[derive(Debug)]
@@ -20,6 +22,8 @@ pub(crate) struct House {
     folder: TempDir,
     pub(crate) options: GatewayOptions,
     pub(crate) topics: Arc<Topics>,
+    /// Agents that do what their prompt says.
+    pub(crate) agents: Arc<Agents>,
     running: Option<(Runtime, Gateway)>,
 }
 
@@ -30,6 +34,11 @@ impl House {
 
     /// A house with other settings.
     pub(crate) fn with(change: impl FnOnce(&mut GatewayOptions)) -> Self {
+        Self::keeping(Retention { events: 65_536, bytes: 64 << 20 }, change)
+    }
+
+    /// The same, where so many events can be read again.
+    pub(crate) fn keeping(retention: Retention, change: impl FnOnce(&mut GatewayOptions)) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut options = GatewayOptions {
             host: "127.0.0.1".to_owned(),
@@ -37,12 +46,13 @@ impl House {
             key_file: None,
             tokens: folder.path().join("tokens"),
             root: folder.path().join("projects"),
+            threads: folder.path().join("threads.jsonl"),
             heartbeat: Duration::from_secs(3600),
             max_connections: 64,
         };
         change(&mut options);
-        let topics = Topics::in_memory(Retention::default());
-        let mut house = House { folder, options, topics, running: None };
+        let topics = Topics::in_memory(retention);
+        let mut house = House { folder, options, topics, agents: Arc::default(), running: None };
         house.start();
         house
     }
@@ -50,11 +60,16 @@ impl House {
     pub(crate) fn start(&mut self) {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.expect("threads");
-        let gateway = runtime.block_on(Gateway::start(&self.options, Arc::clone(&self.topics), None));
-        let gateway = gateway.expect("the gateway starts");
+        let gateway = runtime.block_on(self.gateway(&self.options)).expect("the gateway starts");
         // The same port after a restart, as a daemon has it.
         self.options.port = gateway.address().port();
         self.running = Some((runtime, gateway));
+    }
+
+    /// A gateway on a bus with the scripted agents.
+    pub(crate) async fn gateway(&self, options: &GatewayOptions) -> Result<Gateway, GatewayError> {
+        let bus = agents::register(Bus::builder(Arc::clone(&self.topics)), &self.agents).build();
+        Gateway::start(options, bus, None).await
     }
 
     /// Stops in order, within this long.
