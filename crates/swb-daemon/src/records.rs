@@ -21,6 +21,9 @@ use ulid::Ulid;
 use crate::mint::Mint;
 use crate::runs::KeptRun;
 
+/// Agents that can stand above one another.
+const MOST_ABOVE: usize = 64;
+
 /// Workspaces, projects, sessions and runs.
 #[derive(Debug)]
 pub(crate) struct Records {
@@ -110,6 +113,21 @@ impl Estate {
         self.sessions.get(id.as_str()).ok_or_else(|| {
             BusError::new(ERR_SESSION_NOT_FOUND, format!("there is no session {id}; session.list names them"))
         })
+    }
+
+    /// The sessions of the agents above a session, the root first.
+    pub(crate) fn above<'a>(&'a self, session: &str) -> Vec<&'a Session> {
+        let parent = |session: &Session| {
+            session.parent_session_id.as_ref().and_then(|parent| self.sessions.get(parent.as_str()))
+        };
+        let mut above: Vec<&Session> = Vec::new();
+        let mut next = self.sessions.get(session).and_then(parent);
+        while let Some(session) = next.filter(|_| above.len() < MOST_ABOVE) {
+            above.push(session);
+            next = parent(session);
+        }
+        above.reverse();
+        above
     }
 
     pub(crate) fn projects_of<'a>(&'a self, id: &'a WorkspaceId) -> impl Iterator<Item = &'a Project> {

@@ -44,6 +44,9 @@ pub struct Session {
     pub workspace_id: WorkspaceId,
     /// The project it works in.
     pub project_id: ProjectId,
+    /// The session of the agent that made it; whoever works in it may do no more than that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_session_id: Option<SessionId>,
     /// How its agent is set up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile_id: Option<ProfileId>,

@@ -1,7 +1,6 @@
 //! A daemon with a project in it, and somebody who listens.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use testkit::{Wire, World, wait_for};
@@ -189,7 +188,3 @@ pub(crate) fn is_gone(pid: i32) -> bool {
     let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     test_kill_process(Pid::from_raw(pid).unwrap()).is_err() || state.contains(") Z ")
 }
-
-/// Longer than a whole story takes on a busy machine.
-#[allow(dead_code, reason = "used where a story has to be waited for on another thread")]
-pub(crate) const LONG: Duration = Duration::from_secs(120);

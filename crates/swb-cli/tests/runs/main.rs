@@ -1,5 +1,8 @@
 //! Runs of agents under the daemon, through the real binary: a daemon, hosts, agents in cells, the demo model.
 
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
+
+mod below;
 mod house;
 mod kills;
 mod life;

@@ -20,6 +20,8 @@ mod identity;
 mod question;
 mod receipt;
 
+pub(crate) use question::ancestry;
+
 use std::sync::Arc;
 
 use swb_bus::gate::{Gate, Guest, Visitor};

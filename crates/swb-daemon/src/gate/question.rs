@@ -6,7 +6,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use swb_bus::Caller;
 use swb_proto::method;
-use swb_rules::policy::{self, Actor, Input, Resource};
+use swb_proto::session::Session;
+use swb_rules::policy::{self, Actor, Ancestor, Input, Resource};
 
 use crate::policy::Place;
 use crate::records::{Estate, Records};
@@ -118,8 +119,18 @@ pub(crate) fn actor_of(estate: &Estate, caller: &Caller) -> Actor {
         "agent" => {
             let session = estate.sessions.get(&id);
             let workspace = session.map(|session| session.workspace_id.as_str().to_owned());
-            Actor::Agent { id, workspace: workspace.unwrap_or_default(), ancestry: Vec::new() }
+            let ancestry = ancestry(estate, &id);
+            Actor::Agent { id, workspace: workspace.unwrap_or_default(), ancestry }
         }
         _ => Actor::Service { id },
     }
+}
+
+/// The agents above the agent of a session, as rules know them.
+pub(crate) fn ancestry(estate: &Estate, session: &str) -> Vec<Ancestor> {
+    let ancestor = |session: &Session| Ancestor {
+        id: session.session_id.as_str().to_owned(),
+        workspace: session.workspace_id.as_str().to_owned(),
+    };
+    estate.above(session).into_iter().map(ancestor).collect()
 }

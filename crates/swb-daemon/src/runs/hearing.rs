@@ -413,7 +413,7 @@ mod tests {
                 _ => None,
             })
             .collect();
-        let mut told = statuses.clone();
+        let mut told = statuses;
         told.dedup();
         assert_eq!(
             told,

@@ -36,7 +36,9 @@ use std::time::Duration;
 use swb_bus::topics::Topics;
 use swb_bus::{CallContext, CallError};
 use swb_journal::transcript::Transcripts;
-use swb_proto::error::{ERR_INTERNAL, ERR_INVALID_PARAMS, ERR_INVALID_REQUEST, ERR_SHUTTING_DOWN};
+use swb_proto::error::{
+    ERR_INTERNAL, ERR_INVALID_PARAMS, ERR_INVALID_REQUEST, ERR_SHUTTING_DOWN, ERR_UNAUTHORIZED,
+};
 use swb_proto::id::{RunId, SessionId};
 use swb_proto::run::{
     Attended, Budget, Run, RunParams, RunState, RunTaken, RunUsage, RunView, TakenStatus, ToldStatus, Wait,
@@ -149,6 +151,7 @@ impl Runs {
             return Err(BusError::new(ERR_INVALID_PARAMS, message).because("AGENT_NOT_FOUND"));
         }
         let session = self.session_for(&ctx, &params).await?;
+        self.may_drive(&ctx, &session)?;
         let house = Arc::clone(&self.0);
         let run_id = RunId::from_ulid(house.records.unique());
         let caller = ctx.caller();
@@ -215,6 +218,20 @@ impl Runs {
         }
         house.take(kept).await?;
         Ok(taken)
+    }
+
+    /// An agent has only those at its command that it has started: others may be allowed more than it is.
+    pub(crate) fn may_drive(&self, ctx: &CallContext, session: &SessionId) -> Result<(), BusError> {
+        let actor = ctx.caller().actor();
+        let estate = self.0.records.look();
+        let is_below = || {
+            estate.above(session.as_str()).iter().any(|above| above.session_id.as_str() == actor.id.as_str())
+        };
+        if actor.kind.as_str() != "agent" || is_below() {
+            return Ok(());
+        }
+        let message = format!("{session} was not started by this agent");
+        Err(BusError::new(ERR_UNAUTHORIZED, message).because("NOT_BELOW"))
     }
 
     /// The session a run is to work in; a new one if none is named.

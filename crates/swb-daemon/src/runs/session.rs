@@ -328,6 +328,9 @@ impl SessionTask {
         current.step += 1;
         let source = Source { host: link.generation, offset: link.rest, nth: link.nth };
         let House { topics, .. } = &*self.house;
+        if let Progress::Mcp { call } = &progress {
+            telling::mcp_call(topics, &current.kept, &current.agent, call);
+        }
         telling::progress(topics, &current.kept, &current.agent, current.step, Some(source), progress);
         if answers {
             // Its model is asked next: time to look at what was used so far.

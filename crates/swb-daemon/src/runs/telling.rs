@@ -5,6 +5,7 @@
 
 use swb_bus::topics::{PublishError, Topics};
 use swb_journal::audit::{AuditReader, Looked, Moment};
+use swb_proto::agent::McpCall;
 use swb_proto::error::ErrorEnvelope;
 use swb_proto::id::RunId;
 use swb_proto::run::{Progress, RunCompleted, RunFailed, RunProgress, RunStarted, RunState, Source};
@@ -16,6 +17,7 @@ pub(super) const STARTED: &str = "agent.run.started";
 pub(crate) const PROGRESS: &str = "agent.run.progress";
 const COMPLETED: &str = "agent.run.completed";
 const FAILED: &str = "agent.run.failed";
+const MCP_CALL: &str = "agent.mcp.called";
 const QUEUED: &str = "agent.run.queued";
 const DROPPED: &str = "agent.run.dropped";
 /// How many records one look passes over.
@@ -51,6 +53,12 @@ pub(super) fn progress(
 ) {
     let payload = RunProgress { run_id: kept.id().clone(), step, progress, source };
     said(PROGRESS, topics.publish(PROGRESS, &kept.scope(), Some(agent), &payload));
+}
+
+/// A call of an MCP server is over: that goes into the record.
+pub(super) fn mcp_call(topics: &Topics, kept: &KeptRun, agent: &Actor, call: &McpCall) {
+    let payload = serde_json::json!({ "run_id": kept.id(), "call": call });
+    said(MCP_CALL, topics.publish(MCP_CALL, &kept.scope(), Some(agent), &payload));
 }
 
 /// A run is over, as it says itself.

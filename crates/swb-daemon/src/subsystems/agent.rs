@@ -89,6 +89,7 @@ async fn get(ctx: CallContext, runs: Runs, which: WhichRun) -> BusResult {
 
 async fn cancel(ctx: CallContext, runs: Runs, params: CancelRunParams) -> BusResult {
     let kept = runs.which(params.run_id.as_ref(), named(&ctx, params.session_id).as_ref())?;
+    runs.may_drive(&ctx, &kept.run.session_id)?;
     let run_id = kept.id().clone();
     let status = runs.cancel(&run_id, params.reason).await?;
     Ok(RunCancelled { run_id, status }.into())
@@ -100,6 +101,7 @@ async fn tell(ctx: CallContext, runs: Runs, how: How, params: TellParams) -> Bus
         (None, Some(session)) => session,
         (None, None) => runs.which(None, None)?.run.session_id,
     };
+    runs.may_drive(&ctx, &session)?;
     let (run_id, status) = runs.tell(ctx, &session, how, params.text).await?;
     Ok(Told { run_id, session_id: session, status }.into())
 }

@@ -22,6 +22,7 @@ use tokio::sync::oneshot;
 
 use super::{no_method, wrong_payload};
 use crate::approvals::Approvals;
+use crate::gate::ancestry;
 use crate::policy::{Asked, Place, Policy, ToolCall, Workspace, WrongCall};
 use crate::record::{Recorder, ToolDecision};
 use crate::records::Records;
@@ -88,7 +89,7 @@ impl PolicyDesk {
         let home = self.home(ctx);
         let (params, home, input) = {
             let desk = self.clone();
-            let actor = actor(ctx, &home, &params.subagents)?;
+            let actor = actor(ctx, &self.records, &home, &params.subagents)?;
             // Following links means looking at the disk.
             let contained = ctx.caller().is_contained();
             let question = move || {
@@ -259,7 +260,7 @@ impl PolicyDesk {
 }
 
 /// Who asks. A subagent is named below its session, and is judged as every agent above it too.
-fn actor(ctx: &CallContext, home: &Home, subagents: &[String]) -> Result<Actor, BusError> {
+fn actor(ctx: &CallContext, records: &Records, home: &Home, subagents: &[String]) -> Result<Actor, BusError> {
     let actor = ctx.caller().actor();
     let id = actor.id.as_str().to_owned();
     match actor.kind.as_str() {
@@ -282,6 +283,7 @@ fn actor(ctx: &CallContext, home: &Home, subagents: &[String]) -> Result<Actor, 
     }
     let id = line.pop().unwrap_or_default();
     let above = |id: String| Ancestor { id, workspace: workspace.clone() };
-    let ancestry = line.into_iter().map(above).collect();
+    let mut ancestry = ancestry(&records.look(), ctx.caller().actor().id.as_str());
+    ancestry.extend(line.into_iter().map(above));
     Ok(Actor::Agent { id, workspace, ancestry })
 }

@@ -101,8 +101,13 @@ async fn create(
                 let message = format!("{} is not ready: its folder cannot be read", params.project_id);
                 return Err(BusError::new(ERR_INVALID_REQUEST, message).because("PROJECT_NOT_READY"));
             }
+            let maker = ctx.caller().actor();
+            let maker =
+                (maker.kind.as_str() == "agent").then(|| estate.sessions.get(maker.id.as_str())).flatten();
+            let parent_session_id = maker.map(|maker| maker.session_id.clone());
             let session = Session {
                 session_id,
+                parent_session_id,
                 workspace_id,
                 project_id: params.project_id,
                 profile_id: params.profile_id,
