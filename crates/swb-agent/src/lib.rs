@@ -38,6 +38,7 @@ mod turn;
 
 pub use gate::Mode;
 pub use gate::control::{Control, ControlError};
+pub use gate::local_rules::{RulePlaces, project_around};
 pub use history::OpenError;
 pub use start::{Offer, Options, StartError, describe_models, describe_tools, run};
 pub use subagent::Launch;

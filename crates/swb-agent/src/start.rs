@@ -19,6 +19,7 @@ use crate::cancel::Cancel;
 use crate::gate::ask::Asks;
 use crate::gate::control::Control;
 use crate::gate::house::House;
+use crate::gate::local_rules::{LocalRules, RulePlaces};
 use crate::gate::{Gate, Mode};
 use crate::history::{OpenError, Sessions, WriteError};
 use crate::lend::Borrowed;
@@ -89,6 +90,8 @@ pub struct Options {
     pub ask_patience: Duration,
     /// The daemon that judges tool calls, if there is one.
     pub control: Option<Control>,
+    /// Where rules lie that speak before the mode, where there is none.
+    pub rules: Option<RulePlaces>,
     /// Providers, prices and patience.
     pub models: Settings,
     /// MCP servers.
@@ -206,7 +209,10 @@ async fn serve(options: Options, mut input: Input, output: Output) -> Result<(),
     }
     let place = Arc::new(Place::new(&std::env::current_dir()?, options.messages, tools));
     let asks = Arc::new(Asks::new(options.asks.then(|| output.clone()), options.ask_patience));
-    let gate = Arc::new(Gate::new(options.mode).asking(options.control.map(House::new)));
+    let gate = Gate::new(options.mode)
+        .asking(options.control.map(House::new))
+        .ruled(options.rules.map(LocalRules::new));
+    let gate = Arc::new(gate);
     let subagents = Arc::new(Subagents::new(Surroundings {
         launch: options.launch,
         depth: options.depth,

@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use serde::{Deserialize, Serialize};
+use swb_policy::rule_folder::read_plain;
 use swb_proto::Timestamp;
 
-use crate::policy::read_plain;
 use crate::private_dir;
 
 /// Files of a project that may name programs, relative to its root.

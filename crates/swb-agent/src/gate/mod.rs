@@ -1,24 +1,26 @@
 //! The seam that every tool call passes: may this be done?
 //!
 //! `Gate::decide` is pure: a request (who, what, with which arguments) and the local [`Mode`] in, a `Decision` with
-//! a reason out. Command lines are judged by `shell`, paths by `paths`. `ask` takes a decision that needs a person to
-//! the parent, with a deadline; nobody to ask means denied (`permit`). Where the parent has named a daemon, that decides
-//! instead (`house`; [`control`] is what the parent says); the callers only know the question.
+//! a reason out. Command lines are judged by `shell`, paths by `paths`. Rules of the user's own and of the project speak
+//! before the mode ([`local_rules`]). `ask` takes a decision that needs a person to the parent, with a deadline; nobody to
+//! ask means denied (`permit`). Where the parent has named a daemon, that decides instead (`house`; [`control`] is what the
+//! parent says); the callers only know the question.
 
 pub(crate) mod ask;
 pub mod control;
 mod foreign;
 pub(crate) mod house;
+pub mod local_rules;
 pub(crate) mod paths;
 pub(crate) mod permit;
 mod shell;
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub(crate) use foreign::Foreign;
 use house::House;
+use local_rules::LocalRules;
 use serde_json::Value;
 pub(crate) use swb_rules::shell::Risk;
 
@@ -118,17 +120,24 @@ pub(crate) struct Gate {
     home: Option<String>,
     /// The daemon's gate, if there is one.
     pub(crate) house: Option<House>,
+    /// Rules that speak before the mode, where there is no daemon.
+    rules: Option<Arc<LocalRules>>,
 }
 
 impl Gate {
     pub(crate) fn new(mode: Mode) -> Self {
         let home = std::env::var("HOME").ok().filter(|home| !home.is_empty());
-        Gate { mode: Mutex::new(mode), home, house: None }
+        Gate { mode: Mutex::new(mode), home, house: None, rules: None }
     }
 
     /// The same, with a daemon that decides.
     pub(crate) fn asking(self, house: Option<House>) -> Self {
         Gate { house, ..self }
+    }
+
+    /// The same, with rules that speak before the mode.
+    pub(crate) fn ruled(self, rules: Option<LocalRules>) -> Self {
+        Gate { rules: rules.map(Arc::new), ..self }
     }
 
     pub(crate) fn mode(&self) -> Mode {

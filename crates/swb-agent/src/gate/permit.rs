@@ -1,10 +1,13 @@
 //! Letting a call pass: the decision, and the question if somebody has to agree.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 use swb_rules::redact::redact;
 
 use super::ask::{Asks, Question};
 use super::house::{Errand, House};
+use super::local_rules::LocalCall;
 use super::{Action, Decision, Effect, Gate, Mode, Subject};
 
 const ALLOW: &str = "allow";
@@ -35,7 +38,7 @@ pub(crate) async fn permit(
             _ => ask_house(house, subject, action, arguments).await,
         };
     }
-    let (risk, reason) = match decision {
+    let (risk, reason) = match ruled(gate, subject, action, arguments, decision).await {
         Decision::Allow => return Ok(()),
         Decision::Deny { reason } => return Err(Denied { reason: redact(&reason).text }),
         Decision::Ask { risk, reason } => (risk, redact(&reason).text),
@@ -59,20 +62,45 @@ pub(crate) async fn permit(
     }
 }
 
+/// What the rules make of what the mode says.
+async fn ruled(
+    gate: &Gate,
+    subject: Subject<'_>,
+    action: &Action<'_>,
+    arguments: &Value,
+    mode: Decision,
+) -> Decision {
+    let only_looks = gate.mode().min(subject.mode) == Mode::ReadOnly;
+    let stays = action.effect == Effect::Borrow || (only_looks && matches!(mode, Decision::Deny { .. }));
+    let Some(rules) = gate.rules.clone().filter(|_| !stays) else { return mode };
+    let call = LocalCall {
+        tool: action.tool.to_owned(),
+        arguments: arguments.clone(),
+        folder: folder(subject, action).to_owned(),
+        workspace: subject.workspace.to_owned(),
+        session_id: subject.session_id.to_owned(),
+        agents: subject.agents.to_vec(),
+    };
+    // Files are read, and links followed.
+    let decided = tokio::task::spawn_blocking(move || rules.decide(&call, mode)).await;
+    decided.unwrap_or_else(|_| Decision::Deny { reason: "the rules could not be asked".to_owned() })
+}
+
+/// The folder that the call works in.
+fn folder<'a>(subject: Subject<'a>, action: &'a Action<'_>) -> &'a Path {
+    match &action.effect {
+        Effect::Run { folder, .. } => folder,
+        _ => subject.folder,
+    }
+}
+
 async fn ask_house(
     house: &House,
     subject: Subject<'_>,
     action: &Action<'_>,
     arguments: &Value,
 ) -> Result<(), Denied> {
-    let errand = Errand {
-        tool: action.tool,
-        arguments,
-        folder: match &action.effect {
-            Effect::Run { folder, .. } => folder,
-            _ => subject.folder,
-        },
-        subagents: subject.agents,
-    };
+    let errand =
+        Errand { tool: action.tool, arguments, folder: folder(subject, action), subagents: subject.agents };
     house.permit(&errand).await.map_err(|reason| Denied { reason: redact(&reason).text })
 }

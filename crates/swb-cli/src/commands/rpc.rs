@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use swb_agent::mcp::McpOptions;
 use swb_agent::model::Thinking;
-use swb_agent::{Control, Launch, Mode, Options, ToolSettings};
-use swb_daemon::{Config, Paths};
+use swb_agent::{Control, Launch, Mode, Options, RulePlaces, ToolSettings, project_around};
+use swb_daemon::{Config, Paths, redaction};
 use swb_proto::id;
 
 use crate::exit_code;
@@ -85,6 +85,9 @@ fn session_id(name: &str) -> Result<String, String> {
 
 pub(crate) fn run(args: RpcArgs, set: &[String]) -> Result<u8, Failure> {
     let paths = Paths::from_env()?;
+    // Before anything is redacted.
+    redaction::start(&paths.redaction_file())
+        .map_err(|error| Failure::new(error.to_string()).code(exit_code::CONFIG))?;
     let profile = args.profile.as_deref();
     let user_file = args.settings.clone().unwrap_or_else(|| paths.config_file());
     let layers = crate::io::layers_over(&user_file, &paths, set, profile)?;
@@ -123,6 +126,10 @@ pub(crate) fn run(args: RpcArgs, set: &[String]) -> Result<u8, Failure> {
         asks: args.asks,
         ask_patience: ASK_PATIENCE,
         control,
+        rules: Some(RulePlaces {
+            config: paths.config.clone(),
+            project: std::env::current_dir().ok().and_then(|here| project_around(&here)),
+        }),
         models: super::models::settings(&config, incumbent::Settings::read(profile).keys),
         mcp,
     };

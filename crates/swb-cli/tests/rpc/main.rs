@@ -18,6 +18,7 @@ mod hostile;
 mod lending;
 mod mcp;
 mod providers;
+mod rules;
 mod sessions;
 mod starting;
 mod subagents;

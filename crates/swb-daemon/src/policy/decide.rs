@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use swb_bus::topics::Topics;
 use swb_journal::watch::Signal;
+use swb_policy::RuleFolder;
 use swb_rules::policy::{
     Actor, Approved, Decision, Explanation, Input, LoadError, Restrictions, RuleInfo, Rules,
 };
@@ -12,7 +13,6 @@ use swb_rules::policy::{
 use super::layer::{Health, Kept, Layer, Reading, RuleSet, load_of};
 use super::projects::Projects;
 use super::reload;
-use super::rule_folder::RuleFolder;
 use super::sessions::{RestrictError, Sessions};
 use super::told::{Told, Whose};
 use crate::config::Config;

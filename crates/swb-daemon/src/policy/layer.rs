@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use swb_journal::watch::{Signal, Subscription, subscribe};
+use swb_policy::rule_folder::{Found, RuleFolder, sources};
 use swb_rules::policy::{LoadError, Loaded, Restrictions, Rules, Source};
-
-use super::rule_folder::{Found, RuleFolder, sources};
 
 /// How files become rules.
 pub type Load<T> = fn(&[Source<'_>]) -> Result<Loaded<T>, Vec<LoadError>>;

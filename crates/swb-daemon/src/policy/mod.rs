@@ -20,14 +20,10 @@ mod decide;
 mod layer;
 mod projects;
 mod reload;
-mod rule_folder;
 mod sessions;
 mod told;
-mod tool_call;
 
 pub use decide::{Place, Policy};
 pub use layer::{Health, Load, load_of};
-pub(crate) use rule_folder::read_plain;
-pub use rule_folder::{RuleFile, RuleFolder};
 pub use sessions::RestrictError;
-pub use tool_call::{Asked, ToolCall, Workspace, WrongCall};
+pub use swb_policy::{Asked, RuleFile, RuleFolder, ToolCall, Workspace, WrongCall};

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use swb_journal::watch::Signal;
+use swb_policy::RuleFolder;
 use swb_rules::policy::Restrictions;
 
 use super::layer::{Kept, Layer};
-use super::rule_folder::RuleFolder;
 
 /// Most projects whose rules are kept.
 const MAX_PROJECTS: usize = 256;

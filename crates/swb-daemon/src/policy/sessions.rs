@@ -7,10 +7,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use swb_policy::rule_folder::read_plain;
 use swb_rules::policy::{LoadError, MAX_FILE_BYTES, Restrictions, Source};
 
 use super::layer::Kept;
-use super::rule_folder::read_plain;
 use crate::private_dir;
 
 /// What messages call such rules: they stand in no file of anybody.

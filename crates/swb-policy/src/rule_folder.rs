@@ -37,10 +37,11 @@ pub struct RuleFile {
 
 /// What was found.
 #[derive(Debug, Default)]
-pub(super) struct Found {
-    pub(super) files: Vec<RuleFile>,
+pub struct Found {
+    /// The files, by name.
+    pub files: Vec<RuleFile>,
     /// Where files really lie that are links.
-    pub(super) linked: Vec<PathBuf>,
+    pub linked: Vec<PathBuf>,
 }
 
 impl RuleFolder {
@@ -63,7 +64,9 @@ impl RuleFolder {
         &self.path
     }
 
-    pub(super) fn anchor(&self) -> &Path {
+    /// The folder above which nothing of it lies.
+    #[must_use]
+    pub fn anchor(&self) -> &Path {
         &self.anchor
     }
 
@@ -72,7 +75,8 @@ impl RuleFolder {
         self.read().map(|found| found.files)
     }
 
-    pub(super) fn read(&self) -> Result<Found, Vec<LoadError>> {
+    /// The files, and where they really lie.
+    pub fn read(&self) -> Result<Found, Vec<LoadError>> {
         let names = self.names().map_err(|error| vec![unreadable(self.shown, &error.to_string())])?;
         if names.len() > MAX_FILES {
             return Err(vec![unreadable(self.shown, &format!("there are more than {MAX_FILES} files"))]);
@@ -138,21 +142,27 @@ impl RuleFolder {
 
 /// Why a file is not read.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Unfit {
+#[non_exhaustive]
+pub enum Unfit {
+    /// The system says so.
     #[error("cannot be read: {}", .0.kind())]
     Io(#[from] io::Error),
+    /// A folder, a pipe, a device.
     #[error("is not a plain file")]
     NotPlain,
+    /// More than anybody needs.
     #[error("is larger than {0} bytes")]
     TooLarge(usize),
+    /// Bytes that are no text.
     #[error("is not UTF-8")]
     NotText,
+    /// Anybody could have written it.
     #[error("can be written by everyone (chmod o-w)")]
     Open,
 }
 
 /// The bytes of a plain file, at most so many.
-pub(crate) fn read_plain(file: &File, most: usize) -> Result<(std::fs::Metadata, Vec<u8>), Unfit> {
+pub fn read_plain(file: &File, most: usize) -> Result<(std::fs::Metadata, Vec<u8>), Unfit> {
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(Unfit::NotPlain);
@@ -170,7 +180,8 @@ fn unreadable(file: &str, reason: &str) -> LoadError {
 }
 
 /// The files as the loader wants them.
-pub(super) fn sources(files: &[RuleFile]) -> Vec<Source<'_>> {
+#[must_use]
+pub fn sources(files: &[RuleFile]) -> Vec<Source<'_>> {
     files.iter().map(|file| Source { file: &file.name, text: &file.text }).collect()
 }
 

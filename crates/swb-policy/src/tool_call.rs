@@ -191,7 +191,8 @@ const MAX_LINKS: u32 = 40;
 
 /// Where a path leads: absolute, without `..`, every link followed. What does not exist yet is taken by its name, and a
 /// link that leads nowhere by where it would lead once that is written.
-pub(crate) fn real_path(path: &Path) -> PathBuf {
+#[must_use]
+pub fn real_path(path: &Path) -> PathBuf {
     followed(path, MAX_LINKS)
 }
 
