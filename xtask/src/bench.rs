@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: every speed claim, as a ratio within one run.
 
 use crate::cargo::{self, Workspace, cargo};
-use crate::{agent, start};
+use crate::{agent, host, start};
 
 #[derive(clap::Args)]
 pub(crate) struct BenchArgs {
@@ -27,6 +27,9 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<()> {
     }
     if wanted("start") {
         start::start(&workspace, args.quick)?;
+    }
+    if wanted("host") {
+        host::host(&workspace, args.quick)?;
     }
     if wanted("agent") {
         agent::agent(&workspace, args.quick)?;

@@ -7,6 +7,7 @@ mod agent;
 mod bench;
 mod cargo;
 mod figures;
+mod host;
 mod lint;
 mod model;
 #[cfg(test)]

@@ -30,12 +30,8 @@ pub fn command() -> clap::Command {
     Swb::command()
 }
 
-/// Parses, runs, prints an error if there is one.
+/// Parses, runs, prints an error if there is one. The programs of `swb_host` are not among what can be run.
 pub fn main() -> ExitCode {
-    // First of all: the way into a cell must be walked before there is a thread, and a host has no use for the rest.
-    if let Some(code) = swb_host::entry::run(std::env::args_os()) {
-        return code;
-    }
     let first = std::env::args_os().nth(1);
     let inner = first.is_some_and(|first| Process::NAMES.iter().any(|name| first == *name));
     let (io, result) = if inner {

@@ -45,8 +45,7 @@ pub(crate) struct Told {
 }
 
 /// Runs one of this room's programs if the arguments name it.
-pub fn run(args: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
-    let args: Vec<OsString> = args.into_iter().collect();
+pub fn run(args: Vec<OsString>) -> Option<ExitCode> {
     let result = match (args.get(1)?.to_str()?, args.get(2), args.get(4..)) {
         (NOTHING, ..) => Ok(ExitCode::SUCCESS),
         (HOST, Some(told), Some(command)) => be_host(told, command),

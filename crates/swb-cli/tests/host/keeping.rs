@@ -107,3 +107,14 @@ fn a_stranger_s_bytes_cost_only_the_connection() {
         assert_eq!(talk.status().await.exit, None);
     });
 }
+
+#[test]
+fn a_host_with_a_quiet_child_has_hardly_any_memory_of_its_own() {
+    story(async {
+        let hosted = Hosted::start("cat", Wish::default()).await;
+        let status = std::fs::read_to_string(format!("/proc/{}/status", hosted.host_pid)).unwrap();
+        let own = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+        let own: u64 = own.trim().trim_end_matches("kB").trim().parse().unwrap();
+        assert!(own < 700, "{own} kB that no other process shares");
+    });
+}

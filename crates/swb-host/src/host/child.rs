@@ -89,14 +89,16 @@ fn plain(options: &Options) -> Command {
 
 /// Reads a stream for as long as it can be kept.
 async fn keep(shared: Arc<Shared>, stream: Stream, mut pipe: impl AsyncRead + Unpin) {
-    let mut buffer = vec![0; MAX_PIECE];
+    // Room that is not written to before something comes: a quiet child costs its host no memory.
+    let mut buffer = Vec::with_capacity(MAX_PIECE);
     loop {
         let room = shared
             .until(|state| state.output(stream).map(|output| output.room()).filter(|room| *room > 0))
             .await;
-        match pipe.read(&mut buffer[..room.min(MAX_PIECE)]).await {
+        buffer.clear();
+        match (&mut pipe).take(room.min(MAX_PIECE) as u64).read_buf(&mut buffer).await {
             Ok(n) if n > 0 => {
-                shared.change(|state| state.output(stream).into_iter().for_each(|o| o.push(&buffer[..n])));
+                shared.change(|state| state.output(stream).into_iter().for_each(|o| o.push(&buffer)));
             }
             // A broken pipe is an end like any other.
             Ok(_) | Err(_) => break,
