@@ -12,7 +12,7 @@ use super::load::{LoadError, Loaded, Source, read};
 use super::request::{Prepared, context};
 use super::resource::ResourceKind;
 use super::rule::{Effect, Layer, Rule, RuleInfo};
-use super::slices::{Slice, Slices, rule_of};
+use super::slices::{Round, Slice, Slices, rule_of};
 use super::vocabulary::{ActionIndex, Vocabulary};
 
 /// Whether somebody has agreed already.
@@ -196,7 +196,8 @@ impl<'a> Question<'a> {
             };
             decided(Answer::Deny, why, spoken.forbids)
         };
-        let first = self.ask(&prepared, approved == Approved::Yes)?;
+        let round = if approved == Approved::Yes { Round::Approved } else { Round::Unapproved };
+        let first = self.ask(&prepared, round)?;
         if first.is_permitted() {
             let why = if approved == Approved::Yes { Why::Approved } else { Why::Permitted };
             return decided(Answer::Allow, why, first.permits);
@@ -204,7 +205,7 @@ impl<'a> Question<'a> {
         if approved == Approved::Yes || first.broken || first.for_good || !self.looks_at_approved() {
             return denied(first);
         }
-        let second = self.ask(&prepared, true)?;
+        let second = self.ask(&prepared, Round::AsIfApproved)?;
         if !second.is_permitted() {
             return denied(second);
         }
@@ -216,19 +217,20 @@ impl<'a> Question<'a> {
         self.main.iter().chain(&self.restricting).any(|(_, slice)| slice.looks_at_approved)
     }
 
-    fn ask(&self, prepared: &Prepared, approved: bool) -> Option<Spoken> {
-        let request = prepared.request(context(self.input, self.has_shell, approved)?)?;
+    fn ask(&self, prepared: &Prepared, round: Round) -> Option<Spoken> {
+        let request = prepared.request(context(self.input, self.has_shell, round.is_approved())?)?;
         let mut spoken = Spoken { permits: Vec::new(), forbids: Vec::new(), for_good: false, broken: false };
         for part in self.main.iter().chain(&self.restricting) {
-            spoken.add(part, &request, prepared);
+            spoken.add(part, round, &request, prepared);
         }
         Some(spoken)
     }
 }
 
 impl Spoken {
-    fn add(&mut self, (rules, slice): &Part<'_>, request: &Request, prepared: &Prepared) {
-        let response = Authorizer::new().is_authorized(request, &slice.policies, &prepared.entities);
+    fn add(&mut self, (rules, slice): &Part<'_>, round: Round, request: &Request, prepared: &Prepared) {
+        let policies = slice.policies(round, rules);
+        let response = Authorizer::new().is_authorized(request, policies, &prepared.entities);
         let permits = response.decision() == CedarDecision::Allow;
         for rule in response.diagnostics().reason().filter_map(|id| rule_of(id, rules)) {
             self.for_good |= !permits && !rule.looks_at_approved;

@@ -185,6 +185,7 @@ impl Reading {
             return refuse("the rule cannot be read back", "write it more simply");
         };
         let looks_at_approved = ask.is_some() || looks_at_approved(&json);
+        let waits_for_approval = waits_for_approval(&json);
         let policy = match ask {
             None => policy.clone(),
             Some(_) => match Policy::from_json(None, with_unless_approved(json)) {
@@ -207,7 +208,7 @@ impl Reading {
             },
             reason: text("reason").or_else(|| text("ask")),
         };
-        self.rules.push(Rule { info: info.into(), policy, looks_at_approved });
+        self.rules.push(Rule { info: info.into(), policy, looks_at_approved, waits_for_approval });
     }
 
     /// File and line, with the column where several rules stand on one line.
@@ -287,6 +288,17 @@ fn looks_at_approved(json: &Value) -> bool {
         Value::Array(items) => items.iter().any(looks_at_approved),
         _ => false,
     }
+}
+
+/// Whether a rule says nothing at all unless `context.approved`: that is the first thing it looks at.
+fn waits_for_approval(json: &Value) -> bool {
+    let first = &json["conditions"][0];
+    let mut body = &first["body"];
+    while let Some(both) = body.get("&&") {
+        body = &both["left"];
+    }
+    let approved = &body["."];
+    first["kind"] == "when" && is_context(&approved["left"]) && approved["attr"] == "approved"
 }
 
 fn is_context(json: &Value) -> bool {

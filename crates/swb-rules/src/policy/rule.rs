@@ -62,6 +62,21 @@ pub(super) struct Rule {
     pub(super) policy: Policy,
     /// Its answer may change with `context.approved`.
     pub(super) looks_at_approved: bool,
+    /// It says nothing unless `context.approved`.
+    pub(super) waits_for_approval: bool,
+}
+
+impl Rule {
+    /// Whether it may speak when nobody has approved.
+    pub(super) fn may_speak_unapproved(&self) -> bool {
+        !self.waits_for_approval
+    }
+
+    /// Whether it may change the answer when asked again as if approved. One that forbids whether approved or not has had
+    /// its say by then: had it spoken, nobody would ask again.
+    pub(super) fn may_speak_again(&self) -> bool {
+        self.looks_at_approved || self.info.effect == Effect::Permit
+    }
 }
 
 impl Rule {

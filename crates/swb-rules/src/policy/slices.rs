@@ -1,11 +1,12 @@
 //! Rules sorted by what they can apply to, so that a question meets only those that may speak.
 //!
 //! The key is the kind of actor, the action and the kind of resource: all that a rule's scope can tell without looking
-//! at attributes. Keys with the same rules share one set. A set also knows whether any of its rules looks at
-//! `context.approved`, since only then a second question can have another answer.
+//! at attributes. Keys with the same rules share one slice. A slice also knows whether any of its rules looks at
+//! `context.approved`, since only then a second question can have another answer, and which of them can say something
+//! new in either question: those that cannot are not evaluated.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cedar_policy::{PolicyId, PolicySet, PolicySetError};
 
@@ -14,11 +15,48 @@ use super::resource::ResourceKind;
 use super::rule::Rule;
 use super::vocabulary::{ActionIndex, Vocabulary};
 
+/// In which round a question is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Round {
+    /// As it is, and nobody has approved.
+    Unapproved,
+    /// Once more after that, as if somebody had.
+    AsIfApproved,
+    /// As it is, and somebody has approved.
+    Approved,
+}
+
+impl Round {
+    pub(super) fn is_approved(self) -> bool {
+        self != Round::Unapproved
+    }
+}
+
 /// Rules that may speak about one kind of question.
 #[derive(Debug, Default)]
 pub(super) struct Slice {
-    pub(super) policies: PolicySet,
+    all: PolicySet,
+    /// Made when they are first needed: most slices never are.
+    unapproved: OnceLock<PolicySet>,
+    again: OnceLock<PolicySet>,
     pub(super) looks_at_approved: bool,
+}
+
+impl Slice {
+    /// Those that can say something in this round.
+    pub(super) fn policies(&self, round: Round, rules: &[Rule]) -> &PolicySet {
+        match round {
+            Round::Approved => &self.all,
+            Round::Unapproved => self.unapproved.get_or_init(|| self.only(rules, Rule::may_speak_unapproved)),
+            Round::AsIfApproved => self.again.get_or_init(|| self.only(rules, Rule::may_speak_again)),
+        }
+    }
+
+    fn only(&self, rules: &[Rule], may_speak: fn(&Rule) -> bool) -> PolicySet {
+        let kept = self.all.policies().filter(|policy| rule_of(policy.id(), rules).is_none_or(may_speak));
+        // Part of a set is a set.
+        PolicySet::from_policies(kept.cloned()).unwrap_or_else(|_| self.all.clone())
+    }
 }
 
 /// All rules of a layer, sorted.
@@ -53,12 +91,10 @@ impl Slices {
                     let slice = match shared.get(&members) {
                         Some(slice) => Arc::clone(slice),
                         None => {
-                            let slice = Arc::new(Slice {
-                                policies: PolicySet::from_policies(
-                                    members.iter().map(|at| policies[*at].clone()),
-                                )?,
-                                looks_at_approved: members.iter().any(|at| rules[*at].looks_at_approved),
-                            });
+                            let all =
+                                PolicySet::from_policies(members.iter().map(|at| policies[*at].clone()))?;
+                            let looks_at_approved = members.iter().any(|at| rules[*at].looks_at_approved);
+                            let slice = Arc::new(Slice { all, looks_at_approved, ..Slice::default() });
                             shared.insert(members, Arc::clone(&slice));
                             slice
                         }

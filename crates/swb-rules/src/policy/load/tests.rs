@@ -95,6 +95,25 @@ fn only_rules_that_can_see_approved_are_asked_twice() {
 }
 
 #[test]
+fn only_rules_that_look_at_approved_first_are_left_out_while_it_is_not() {
+    for (clauses, waits) in [
+        ("when { context.approved }", true),
+        ("when { context.approved && context.risk > 1 && context.tool == \"x\" }", true),
+        ("when { context.approved } unless { context.risk > 1 }", true),
+        ("when { context.risk > 1 && context.approved }", false),
+        ("when { context.risk > 1 } when { context.approved }", false),
+        ("when { context.approved || context.risk > 1 }", false),
+        ("when { !context.approved }", false),
+        ("unless { context.approved }", false),
+        ("when { context.contained }", false),
+        ("", false),
+    ] {
+        let rules = user(&format!("permit (principal, action, resource) {clauses};")).unwrap().rules;
+        assert_eq!(rules[0].waits_for_approval, waits, "{clauses}");
+    }
+}
+
+#[test]
 fn one_name_is_one_rule() {
     let text =
         "@id(\"x\") forbid (principal, action, resource);\n@id(\"x\") forbid (principal, action, resource);";
