@@ -1,9 +1,11 @@
 //! A daemon with a project in it, and somebody who listens.
 
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use testkit::{Wire, World, wait_for};
+use testkit::{PATIENCE, Wire, World, wait_for};
 
 pub(crate) struct House {
     pub(crate) world: World,
@@ -44,18 +46,26 @@ impl House {
     /// The result of a command; the test ends if there is none.
     pub(crate) fn call(&self, method: &str, params: &Value) -> Value {
         let answer = self.ask(method, params);
-        assert!(answer["error"].is_null(), "{method}: {answer}");
+        assert!(answer["result"].is_object(), "{method}: {answer}");
         answer["result"].clone()
     }
 
-    /// The whole answer to a command.
+    /// The whole answer to a command; nothing if the daemon died over it.
     pub(crate) fn ask(&self, method: &str, params: &Value) -> Value {
         let mut params = params.clone();
         if !self.workspace.is_empty() {
             params["_meta"] = json!({ "workspace_id": self.workspace });
         }
-        let mut wire = self.wire();
-        wire.ask(&json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }))
+        let socket = self.world.paths().control_socket();
+        let stream = wait_for("the daemon answers", || UnixStream::connect(&socket).ok());
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let line = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let mut answer = String::new();
+        let asked = writeln!(&stream, "{line}").and_then(|()| BufReader::new(&stream).read_line(&mut answer));
+        if asked.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock) {
+            panic!("{method} was not answered");
+        }
+        serde_json::from_str(&answer).unwrap_or(Value::Null)
     }
 
     pub(crate) fn text(&self, method: &str, params: &Value, key: &str) -> String {
@@ -179,8 +189,13 @@ impl Story {
 }
 
 pub(crate) fn kill(pid: i32) {
+    assert!(kill_if_there(pid), "{pid} is gone already");
+}
+
+/// True if there was something to kill.
+pub(crate) fn kill_if_there(pid: i32) -> bool {
     use rustix::process::{Pid, Signal, kill_process};
-    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).is_ok()
 }
 
 pub(crate) fn is_gone(pid: i32) -> bool {

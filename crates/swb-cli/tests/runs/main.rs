@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
 mod below;
+mod day;
+mod foreign;
 mod house;
 mod kills;
 mod life;

@@ -1,0 +1,55 @@
+//! Programs that are not ours: anything that speaks the protocol is driven, contained and recorded.
+
+use serde_json::json;
+
+use crate::house::House;
+
+/// An agent in a few lines of shell: it answers every prompt with the same words, and aborts when it is told to.
+const MINI: &str = r#"
+printf '%s\n' '{"type":"ready","session_id":"mini","model":"mini-1","protocol_version":1}'
+while IFS= read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":"\([^"]*\)".*/\1/p')
+  case $line in
+    *'"type":"prompt"'*deaf*) while :; do sleep 1000; done ;;
+    *'"type":"prompt"'*)
+      printf '%s\n' 'noise that is no frame' '{"type":"message_update","event":{"type":"text_delta","delta":"from afar"}}'
+      printf '%s\n' '{"type":"agent_end","usage":{"input_tokens":3,"output_tokens":2}}'
+      printf '{"type":"response","id":"%s","command":"prompt","ok":true}\n' "$id" ;;
+    *'"type":"shutdown"'*) exit 0 ;;
+    *) printf '{"type":"error","id":"%s","message":"unknown command"}\n' "$id" ;;
+  esac
+done
+"#;
+
+fn house() -> House {
+    let command = json!(["bash", "-c", MINI]);
+    House::with_settings(&format!("[agents.mini]\ncommand = {command}\n"))
+}
+
+#[test]
+fn a_program_of_another_make_is_driven_by_configuration() {
+    let house = house();
+    let taken =
+        house.call("agent.run", &json!({ "project_id": house.project, "prompt": "hello", "agent": "mini" }));
+    let story = house.follow(taken["run_id"].as_str().unwrap(), taken["after"].as_u64().unwrap());
+    assert_eq!((story.text().as_str(), &story.end()["topic"]), ("from afar", &json!("agent.run.completed")));
+    let usage = &story.end()["payload"]["usage"];
+    assert_eq!((&usage["input_tokens"], &usage["output_tokens"]), (&json!(3), &json!(2)));
+    let run = house.call("agent.get", &json!({ "run_id": taken["run_id"] }))["run"].clone();
+    assert_eq!((&run["agent"], &run["model"]), (&json!("mini"), &json!("mini-1")));
+}
+
+#[test]
+fn a_program_that_ignores_a_cancel_is_ended() {
+    let house = house();
+    let taken = house
+        .call("agent.run", &json!({ "project_id": house.project, "prompt": "be deaf", "agent": "mini" }));
+    let (run, after) = (taken["run_id"].as_str().unwrap(), taken["after"].as_u64().unwrap());
+    testkit::wait("it works", || {
+        house.call("agent.get", &json!({ "run_id": run }))["run"]["state"] == "running"
+    });
+    let (_, child) = house.host(taken["session_id"].as_str().unwrap());
+    assert_eq!(house.call("agent.cancel", &json!({ "run_id": run }))["status"], "cancelled");
+    assert_eq!(house.follow(run, after).end()["payload"]["cancelled"], true);
+    assert!(crate::house::is_gone(child));
+}
