@@ -170,6 +170,12 @@ impl Link {
                 self.complaints.drain(..too_much);
                 Came::Complained { upto: offset + bytes.len() as u64 }
             }
+            Ok(Some(Reply::Gap { stream: Stream::Stdout, to, .. })) => {
+                // A daemon before us needed nothing before this place any more: it had told all of it.
+                self.output = Output::from(to);
+                (self.rest, self.nth, self.told) = (to, 0, 0);
+                Came::Nothing
+            }
             Ok(Some(Reply::Exited(exit))) => Came::Exited(exit),
             Ok(Some(Reply::Refused { kind, reason })) => {
                 tracing::warn!(kind, reason, "a host refused");
