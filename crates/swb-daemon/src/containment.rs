@@ -1,7 +1,9 @@
 //! What an agent in a cell does not see: the house's own folders, and the doors to other people's programs.
 //!
 //! In place of the house's folders there is the control socket, on which it is recognised by its ancestry (through a
-//! folder of its own, so that it is always that of the daemon that runs now), and the message bus of its project. What a shell reads when it starts can be read but not changed: it would run outside of the cell.
+//! folder of its own, so that it is always that of the daemon that runs now), and the message bus of its project. What a
+//! shell reads when it starts can be read but not changed: it would run outside of the cell. For the same reason nothing
+//! new stays in the home folder and in its `.config`, unless the project is that folder; what is there can be written.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,7 +14,7 @@ use crate::door;
 use crate::paths::Paths;
 
 /// Files that shells and logins run.
-const START_FILES: [&str; 14] = [
+const START_FILES: [&str; 23] = [
     ".bashrc",
     ".bash_profile",
     ".bash_login",
@@ -22,9 +24,18 @@ const START_FILES: [&str; 14] = [
     ".zshenv",
     ".zprofile",
     ".zlogin",
+    ".zlogout",
+    ".kshrc",
+    ".cshrc",
+    ".tcshrc",
+    ".login",
+    ".xprofile",
+    ".xinitrc",
+    ".xsession",
     ".config/fish",
     ".config/autostart",
     ".config/systemd",
+    ".config/environment.d",
     ".ssh",
     ".tmux.conf",
 ];
@@ -55,7 +66,7 @@ fn build(
     hidden.push(tmux.join(format!("tmux-{uid}")));
     hidden.sort();
     hidden.dedup();
-    let home = variable("HOME");
+    let home = variable("HOME").filter(|home| home.parent().is_some());
     Walls {
         // A place below another hidden one is hidden with it, and cannot be mounted on any more.
         hidden: hidden
@@ -65,8 +76,10 @@ fn build(
             .collect(),
         shown: std::iter::once(paths.door()).chain(message_bus.map(Path::to_owned)).collect(),
         read_only: std::iter::once(paths.door())
-            .chain(home.into_iter().flat_map(|home| START_FILES.map(|name| home.join(name))))
+            .chain(home.iter().flat_map(|home| START_FILES.map(|name| home.join(name))))
             .collect(),
+        // What is not there yet cannot be made so that it stays.
+        fenced: home.iter().flat_map(|home| [home.clone(), home.join(".config")]).collect(),
         links: vec![(paths.control_socket(), door::socket(paths))],
     }
 }
@@ -107,6 +120,7 @@ mod tests {
         assert!(walls.read_only.contains(&paths.door()));
         assert_eq!(walls.links, [(paths.control_socket(), paths.door().join("control.sock"))]);
         assert!(walls.read_only.contains(&PathBuf::from("/h/.bashrc")));
+        assert_eq!(walls.fenced, ["/h", "/h/.config"].map(PathBuf::from));
     }
 
     #[test]

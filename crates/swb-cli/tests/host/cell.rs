@@ -18,6 +18,7 @@ async fn in_cell(script: &str) -> Option<(String, Exit)> {
         hidden: vec![secret.clone(), place.path().join("not there")],
         shown: vec![secret.join("shown")],
         read_only: vec![place.path().join("start-file")],
+        fenced: Vec::new(),
         links: vec![(secret.join("link"), secret.join("shown/letter"))],
     };
     let script = format!("cd {}; {script}", place.path().display());

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
 mod cell;
+mod fence;
 mod hosted;
 mod keeping;
 mod tree;

@@ -91,6 +91,7 @@ impl Agents {
         let walls = walled.then(|| {
             let mut walls = containment::walls(&self.paths, Some(&birth.place.message_bus));
             walls.shown.push(own.clone());
+            walls.leave_open(&birth.place.root);
             walls
         });
         let mut environment = birth.environment.clone();

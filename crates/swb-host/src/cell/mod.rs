@@ -9,6 +9,7 @@
 //! Without capabilities nothing in a cell can unmount what hides a folder; in a namespace made further inside, those mounts
 //! are locked. Proof: `tests/cell.rs`, with a shell that tries.
 
+mod fence;
 mod init;
 mod walls;
 mod way_in;

@@ -10,6 +10,8 @@ use rustix::fs::{Mode, OFlags, StatVfsMountFlags, open, statvfs};
 use rustix::mount::{MountFlags, mount, mount_bind_recursive, mount_remount};
 use serde::{Deserialize, Serialize};
 
+use super::fence;
+
 /// The walls of a cell. Paths are absolute; those that do not exist are passed over.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -20,11 +22,18 @@ pub struct Walls {
     pub shown: Vec<PathBuf>,
     /// Files and folders that can be read but not changed.
     pub read_only: Vec<PathBuf>,
+    /// Folders in which what is there can be used, and what is made is gone with the cell. One inside another comes after it.
+    pub fenced: Vec<PathBuf>,
     /// Links that are made in hidden folders: where, and where to.
     pub links: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Walls {
+    /// Takes away the fences that would keep what is made in this folder from staying: work is done there.
+    pub fn leave_open(&mut self, folder: &Path) {
+        self.fenced.retain(|fenced| !fenced.starts_with(folder));
+    }
+
     /// Builds them in the mount namespace of this process.
     pub(super) fn build(&self) -> io::Result<()> {
         // Held open, because there is no way to them once their folders are hidden.
@@ -37,6 +46,9 @@ impl Walls {
                 Some((path.as_path(), place, is_folder))
             })
             .collect();
+        for path in &self.fenced {
+            fence::build(path).map_err(|error| named(path, error))?;
+        }
         for path in &self.hidden {
             hide(path).map_err(|error| named(path, error))?;
         }

@@ -24,7 +24,12 @@ pub(crate) fn enter(walls: &Walls, inner: &[OsString]) -> io::Result<ExitCode> {
     leave_the_house().map_err(|error| io::Error::new(error.kind(), format!("no namespaces: {error}")))?;
     // What is mounted here is seen here only.
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    let here = std::env::current_dir();
     walls.build()?;
+    // What lies over a folder is not seen from within it: go in again.
+    if here.and_then(std::env::set_current_dir).is_err() {
+        std::env::set_current_dir("/")?;
+    }
 
     let mut signals = Signals::listen()?;
     // The child's real end comes back this way: process 1 of a namespace cannot die of a signal of its own choice. It is
