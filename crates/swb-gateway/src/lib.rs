@@ -1,9 +1,10 @@
-//! Foreign doors: what programs that speak HTTP see of the house: the message bus as REST and SSE, and the words of
-//! AG-UI for runs of agents.
+//! Foreign doors: what programs that speak HTTP see of the house: the message bus as REST and SSE, and runs of
+//! agents over AG-UI.
 //!
 //! ```text
 //!  TCP ─► server ─► front (request id · Host · Origin · who are you) ─► routes ─► messages ─► swb-journal (the files)
-//!                                                                          └────► stream   ─► one tail per bus file
+//!                                                                          ├────► stream   ─► one tail per bus file
+//!                                                                          └────► agui ─► gate ─► bus, and its events
 //! ```
 //!
 //! * [`Gateway`] – listening, from the first free port to the last stream's end.
@@ -11,11 +12,11 @@
 //! * `front`, `host` – everything a request must pass before a route sees it.
 //! * `messages` – list and post. `buses`, `lane` – the files, and the order in which posts reach them. `stream` –
 //!   Server-Sent Events.
-//! * [`agui`] – events of the bus as front ends know them.
+//! * [`agui`] – runs of agents, and events of the bus, as front ends know them.
 //! * [`openapi`] – the same routes as a document.
 //!
-//! It holds no state of its own: messages live in their files, tokens in theirs, and a restart loses nothing. What is in
-//! memory (open buses, tails, frames) serves requests and is bounded.
+//! It holds no state of its own: messages live in their files, tokens and threads in theirs, and a restart loses nothing.
+//! What is in memory (open buses, tails, frames) serves requests and is bounded.
 //!
 //! Invariants: no request reaches a route without a principal, but for the three that say nothing; a name from outside
 //! never leads out of the root; the cost of a message does not grow with the length of its bus, and its formatting does not

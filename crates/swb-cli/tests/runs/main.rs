@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
+mod agui;
+#[path = "../../../swb-gateway/tests/agui_client/mod.rs"]
+mod agui_client;
 mod below;
 mod day;
 mod foreign;

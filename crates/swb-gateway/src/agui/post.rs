@@ -66,16 +66,20 @@ pub(crate) async fn post_run(
         };
         let taken = visit.call::<run::Start>(&app.bus, params).await?;
         let request = Request { app, visit, input, thread, seat };
-        return request.relay(taken.run_id, taken.after, true, None);
+        return request.relay(taken.run_id, taken.after, Going::FromTheStart);
     };
     let thread = app.threads.get(&input.thread_id).ok_or_else(nothing_waits)?;
     let visit = visit.within(&thread.session_id);
     let (waiting, late) = answer(&app, &visit, &thread, resume).await?;
     let which =
         WhichRun { run_id: Some(waiting.run_id.clone()), session_id: Some(thread.session_id.clone()) };
-    visit.call::<run::Get>(&app.bus, which).await?;
+    let model = visit.call::<run::Get>(&app.bus, which).await?.run.model;
     let request = Request { app, visit, input, thread, seat };
-    request.relay(waiting.run_id, waiting.after, late.is_none(), late)
+    let going = match late {
+        None => Going::On { model },
+        Some(why) => Going::Nowhere { why },
+    };
+    request.relay(waiting.run_id, waiting.after, going)
 }
 
 /// A request that is about to become a stream.
@@ -87,19 +91,24 @@ struct Request {
     seat: sse::Seat,
 }
 
+/// How a stream begins.
+enum Going {
+    /// With the run.
+    FromTheStart,
+    /// Behind a question.
+    On { model: Option<String> },
+    /// Not at all: the answer came too late.
+    Nowhere { why: String },
+}
+
 impl Request {
-    /// The stream of a run from behind a place. `armed`: the run ends with it. `late`: why it is over at once.
-    fn relay(
-        self,
-        run_id: RunId,
-        after: u64,
-        armed: bool,
-        late: Option<String>,
-    ) -> Result<Response, Failure> {
+    /// The stream of a run from behind a place.
+    fn relay(self, run_id: RunId, after: u64, going: Going) -> Result<Response, Failure> {
         let Request { app, visit, input, thread, seat } = self;
         let session_id = thread.session_id.clone();
         let which = WhichRun { run_id: Some(run_id.clone()), session_id: Some(session_id.clone()) };
         // From here on nobody has to remember to cancel it.
+        let armed = !matches!(going, Going::Nowhere { .. });
         let watched = Watched { app: Arc::clone(&app), visit, which, armed };
         let names = Names {
             thread_id: input.thread_id,
@@ -111,8 +120,11 @@ impl Request {
         let mut translator = Translator::new(dialect, names, input.state);
         let globs = TOPICS.iter().filter_map(|glob| TopicGlob::try_from((*glob).to_owned()).ok()).collect();
         let events = app.bus.topics().subscribe(globs, Some(after)).map_err(BusError::from)?;
+        if let Going::On { model } = &going {
+            translator = translator.going_on(model.clone());
+        }
         translator.start();
-        if let Some(why) = late {
+        if let Going::Nowhere { why } = going {
             translator.fail(EXPIRED, &why);
         }
         let relay = Relay::new(translator, events, watched, thread, seat);

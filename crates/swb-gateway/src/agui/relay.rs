@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use swb_bus::topics::{Delivery, Subscription};
 use swb_proto::approval::{self, ApprovalStatus, ListApprovalsParams};
 use swb_proto::run::{self, CancelRunParams, RunState, WhichRun};
@@ -34,6 +35,8 @@ pub(super) struct Relay {
     heartbeat: Pin<Box<Sleep>>,
     /// Set while questions gather.
     interrupt_at: Option<Instant>,
+    /// Set while it is not known what a gap has swallowed.
+    gap_at: Option<Instant>,
     _seat: Seat,
 }
 
@@ -42,6 +45,8 @@ enum Happened {
     Event(Delivery),
     /// What is asked together has been put.
     Gathered,
+    /// There is nothing more to read behind a gap.
+    CaughtUp,
     Stopped,
     Nothing,
 }
@@ -65,15 +70,18 @@ impl Relay {
         seat: Seat,
     ) -> Self {
         let heartbeat = Box::pin(sleep_until(Instant::now() + run.app.keep_alive()));
-        Relay { translator, events, run, thread, heartbeat, interrupt_at: None, _seat: seat }
+        Relay { translator, events, run, thread, heartbeat, interrupt_at: None, gap_at: None, _seat: seat }
     }
 
     /// What to send next; `None` at the end.
     pub(super) async fn next(&mut self) -> Option<Bytes> {
         loop {
-            while self.translator.waiting() < CHUNK && !self.translator.is_over() {
-                let Some(delivery) = self.events.take_now() else { break };
-                self.take(delivery).await;
+            // What is there already goes together.
+            while self.translator.waiting() < CHUNK
+                && !self.translator.is_over()
+                && let Some(Some(delivery)) = self.events.next().now_or_never()
+            {
+                self.take(&delivery);
             }
             if self.translator.waiting() > 0 {
                 let next = Instant::now() + self.run.app.keep_alive();
@@ -85,7 +93,8 @@ impl Relay {
                 return None;
             }
             match self.wait().await {
-                Happened::Event(delivery) => self.take(delivery).await,
+                Happened::Event(delivery) => self.take(&delivery),
+                Happened::CaughtUp => self.look().await,
                 Happened::Gathered => self.interrupt().await,
                 Happened::Stopped => self.stopped(),
                 Happened::Nothing => {
@@ -100,36 +109,42 @@ impl Relay {
     async fn wait(&mut self) -> Happened {
         let mut stopping = self.run.app.stopping.clone();
         let stopped = async { drop(stopping.wait_for(|stopping| *stopping).await) };
-        let gathered = async {
-            match self.interrupt_at {
-                Some(at) => sleep_until(at).await,
-                None => std::future::pending().await,
-            }
-        };
+        let gathered = at(self.interrupt_at);
+        let caught_up = at(self.gap_at);
         tokio::select! {
-            delivery = self.events.next() => delivery.map_or(Happened::Stopped, Happened::Event),
+            // Events before what looks after them.
+            biased;
             () = stopped => Happened::Stopped,
+            delivery = self.events.next() => delivery.map_or(Happened::Stopped, Happened::Event),
             () = gathered => Happened::Gathered,
+            () = caught_up => Happened::CaughtUp,
             () = self.heartbeat.as_mut() => Happened::Nothing,
         }
     }
 
-    async fn take(&mut self, delivery: Delivery) {
-        let standing = match &delivery {
-            Delivery::Event(event) => self.translator.translate(event.envelope()),
-            Delivery::Gap(gap) => {
-                self.translator.gap(gap);
-                self.look().await
+    fn take(&mut self, delivery: &Delivery) {
+        match delivery {
+            Delivery::Event(event) => {
+                self.translator.translate(event.envelope());
+                self.gather();
             }
-        };
-        self.interrupt_at = match standing {
+            // Numbers that are not there, or not kept: it may mean nothing. Once there is nothing more to read, it is
+            // looked after.
+            Delivery::Gap(_) => self.gap_at = Some(Instant::now() + GATHER),
+        }
+    }
+
+    /// A question waits a moment for others.
+    fn gather(&mut self) {
+        self.interrupt_at = match self.translator.standing() {
             Standing::Asking => self.interrupt_at.or_else(|| Some(Instant::now() + GATHER)),
             Standing::Going | Standing::Over => None,
         };
     }
 
     /// Events are missing: a question or the end may have been among them.
-    async fn look(&mut self) -> Standing {
+    async fn look(&mut self) {
+        self.gap_at = None;
         let handle = self.run.visit.handle(&self.run.app.bus);
         match handle.call::<run::Get>(self.run.which.clone()).await {
             Ok(view) if !view.run.state.is_over() => {}
@@ -153,7 +168,7 @@ impl Relay {
         if let Ok(list) = handle.call::<approval::List>(pending).await {
             list.approvals.into_iter().for_each(|approval| self.translator.asks(approval));
         }
-        self.translator.standing()
+        self.gather();
     }
 
     /// Ends this stream with what is asked. First it is kept, so that the answer finds what it belongs to.
@@ -177,6 +192,14 @@ impl Relay {
         self.run.armed = false;
         self.translator.of_itself();
         self.translator.fail("SHUTTING_DOWN", "the daemon is stopping; the run goes on without this stream");
+    }
+}
+
+/// A moment, if it is to come at all.
+async fn at(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => std::future::pending().await,
     }
 }
 

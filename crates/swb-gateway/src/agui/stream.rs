@@ -11,7 +11,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::{FutureExt, stream};
 use swb_bus::topics::{Delivery, Subscription};
 use swb_proto::events::SubscribeParams;
 use swb_proto::{BusError, TopicGlob};
@@ -93,7 +93,7 @@ impl Reader {
             let mut chunk = Vec::new();
             write(&mut chunk, &delivery);
             while chunk.len() < CHUNK
-                && let Some(delivery) = self.events.take_now()
+                && let Some(Some(delivery)) = self.events.next().now_or_never()
             {
                 write(&mut chunk, &delivery);
             }

@@ -7,7 +7,6 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use swb_proto::EventEnvelope;
 use swb_proto::approval::Approval;
-use swb_proto::event::Gap;
 use swb_proto::run::{RunCompleted, RunFailed, RunStarted, RunUsage, SubagentState, ToolStatus};
 
 use super::dialect::Dialect;
@@ -51,6 +50,8 @@ pub struct Translator {
     names: Names,
     model: Option<String>,
     usage: RunUsage,
+    /// The number of the last piece of progress; none before the first one of a stream that goes on.
+    step: Option<u64>,
     /// Questions without an answer, the oldest first.
     asked: Vec<Approval>,
     /// What the client keeps as its state, if something can be added to it.
@@ -69,7 +70,14 @@ impl Translator {
             state.filter(|state| serde_json::to_string(state).is_ok_and(|text| text.len() <= LARGEST_STATE));
         let mut encoder = Encoder::new(dialect, &names.thread_id, &names.run_id);
         encoder.frames.provenance.of_run(&names.session_id, &names.bus_run_id);
-        Translator { encoder, names, model: None, usage: RunUsage::default(), asked: Vec::new(), state }
+        let usage = RunUsage::default();
+        Translator { encoder, names, model: None, usage, step: Some(0), asked: Vec::new(), state }
+    }
+
+    /// The same run goes on, with a model that was told before.
+    #[must_use]
+    pub fn going_on(self, model: Option<String>) -> Self {
+        Translator { model, step: None, ..self }
     }
 
     /// Says that the run began. What the client's state holds of an earlier run's questions is taken back.
@@ -153,11 +161,24 @@ impl Translator {
             }
             "agent.run.completed" => self.completed(payload),
             "agent.run.failed" => self.failed(payload),
+            // It was taken back while it waited.
+            "agent.run.dropped" => {
+                let usage = Usage::new(&self.usage, None, self.encoder.knows_cache_writes());
+                self.encoder.cancel("the run was taken back before it began", usage);
+            }
             _ => {}
         }
     }
 
     fn progress(&mut self, progress: &Progress<'_>) {
+        // Pieces are numbered without a hole, so whoever misses one can tell.
+        if let Some(last) = self.step.replace(progress.step)
+            && progress.step > last.saturating_add(1)
+        {
+            self.encoder.end_speech();
+            let missing = (last + 1, progress.step - 1);
+            self.encoder.custom_with(ui::SYSTEM_NOTICE, |out| ui::write_lost(out, &progress.run_id, missing));
+        }
         let encoder = &mut self.encoder;
         // Unique within the thread, and the same whenever the event is told again.
         let id = || format!("{}.{}", &*progress.run_id, progress.step);
@@ -287,12 +308,6 @@ impl Translator {
         let ours = json!({ "session_id": session_id, "run_id": bus_run_id, "approvals": self.asked });
         state.insert(NAMESPACE.to_owned(), ours);
         self.encoder.snapshot(&Value::Object(state.clone()));
-    }
-
-    /// A range of events that this stream does not get.
-    pub fn gap(&mut self, gap: &Gap) {
-        self.of_itself();
-        self.encoder.custom_with(ui::SYSTEM_NOTICE, |out| ui::write_gap(out, gap));
     }
 
     /// Ends the stream with an error of the endpoint's own.

@@ -38,6 +38,7 @@ pub(crate) fn name_of(event: &EventEnvelope) -> Option<&'static str> {
         // That somebody ended a run is no error.
         "agent.run.failed" if was_cancelled(event) => SYSTEM_NOTICE,
         "agent.run.failed" | "renderer.switch.failed" => ERROR,
+        "agent.run.queued" | "agent.run.dropped" => SYSTEM_NOTICE,
         "approval.requested" => APPROVAL_REQUIRED,
         "approval.resolved" => APPROVAL_RESULT,
         _ => match topic.split('.').next() {
@@ -92,6 +93,13 @@ pub(crate) fn write_gap(out: &mut Vec<u8>, gap: &Gap) {
     let _ = write!(out, "\"seq\":{},\"payload\":", gap.to);
     serde_json::to_writer(&mut *out, gap).unwrap_or_default();
     out.push(b'}');
+}
+
+/// Appends that these pieces of a run's progress are no longer kept.
+pub(super) fn write_lost(out: &mut Vec<u8>, run_id: &str, (from, to): (u64, u64)) {
+    let _ =
+        write!(out, "{{\"namespace\":\"{NAMESPACE}\",\"name\":\"{SYSTEM_NOTICE}\",\"topic\":\"bus.gap\",");
+    let _ = write!(out, "\"payload\":{{\"run_id\":\"{run_id}\",\"from_step\":{from},\"to_step\":{to}}}}}");
 }
 
 /// A line break between two words of JSON would end a line of the stream.

@@ -3,7 +3,6 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use swb_proto::EventEnvelope;
-use swb_proto::event::{Gap, GapReason};
 
 use super::bus::{self, RUN, SESSION, event, translator};
 use super::verifier::{events, judge};
@@ -14,7 +13,6 @@ enum Act {
     Event(Box<EventEnvelope>),
     Start,
     Interrupt,
-    Gap,
     Fail,
 }
 
@@ -99,6 +97,7 @@ fn act() -> impl Strategy<Value = Act> {
         "agent.run.completed",
         "agent.run.failed",
         "agent.run.progress",
+        "agent.run.dropped",
         "approval.requested",
     ];
     let payloads = vec!["{}", "{\n \"chunk\": \"x\"\r\n}", "{\"run_id\":\"run_1\"}", "{\"run_id\":7}"];
@@ -112,7 +111,6 @@ fn act() -> impl Strategy<Value = Act> {
         1 => any::<bool>().prop_map(|cancelled| Act::Event(bus::failed(8, cancelled).into())),
         2 => Just(Act::Start),
         1 => Just(Act::Interrupt),
-        1 => Just(Act::Gap),
         1 => Just(Act::Fail),
     ]
 }
@@ -127,7 +125,6 @@ fn stream(dialect: Dialect, acts: &[Act]) -> Vec<u8> {
             }
             Act::Start => translator.start(),
             Act::Interrupt => translator.interrupt(),
-            Act::Gap => translator.gap(&Gap { from: 1, to: 2, reason: GapReason::Lagged }),
             Act::Fail => translator.fail("X", "gone"),
         }
     }

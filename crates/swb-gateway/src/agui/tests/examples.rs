@@ -245,3 +245,27 @@ fn the_state_of_a_client_is_kept_and_ours_is_taken_back() {
     let events = events(&translator.take()).unwrap();
     assert!(events.iter().all(|event| event["type"] != "STATE_SNAPSHOT"), "nothing can be added to a list");
 }
+
+#[test]
+fn progress_that_is_missing_is_told_and_ends_a_message() {
+    let piece = |step| progress(step, json!({ "kind": "text", "delta": "x" }));
+    let mut going_on = translator(Dialect::One).going_on(Some("demo".to_owned()));
+    let mut from_the_start = translator(Dialect::One);
+    for (translator, holes) in [(&mut from_the_start, 2), (&mut going_on, 1)] {
+        translator.start();
+        for step in [3, 4, 9] {
+            translator.translate(&piece(step));
+        }
+        translator.translate(&bus::completed(10));
+        let events = events(&translator.take()).unwrap();
+        judge(Dialect::One, &events, true).unwrap();
+        let lost: Vec<_> = events.iter().filter(|event| event["value"]["topic"] == "bus.gap").collect();
+        assert_eq!(lost.len(), holes, "what came before a stream that goes on is not missing");
+        assert_eq!(
+            lost[holes - 1]["value"]["payload"],
+            json!({ "run_id": "run_1", "from_step": 5, "to_step": 8 })
+        );
+        let messages = events.iter().filter(|event| event["type"] == "TEXT_MESSAGE_START").count();
+        assert_eq!(messages, 2);
+    }
+}
