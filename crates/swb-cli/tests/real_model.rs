@@ -1,8 +1,11 @@
-//! `swb rpc` with a real language model at the other end. `cargo xtask test --real-model` serves one and runs these.
+//! Agents with a real language model at the other end. `cargo xtask test --real-model` serves one and runs these.
 //!
 //! The model is small: what it says is its own affair, how it gets here is ours.
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
+#[path = "../../swb-gateway/tests/agui_client/mod.rs"]
+#[expect(dead_code, reason = "what differs between its versions does not matter here")]
+mod agui_client;
 #[path = "rpc/child.rs"]
 #[expect(dead_code, reason = "the parent of the other suite, of which these tests need a part")]
 mod child;
@@ -114,4 +117,30 @@ fn a_real_model_writes_summaries_and_goes_on_after_a_restart() {
         assert!(summary.is_some_and(|summary| summary.contains("Turing")), "{compacted}");
     }
     assert_answered(&child.turn("2", "What is my cat called?"));
+}
+
+#[test]
+#[ignore = "needs a model: cargo xtask test --real-model"]
+fn a_real_model_works_for_a_front_end() {
+    let world = served();
+    world.swb(["up"]).ok();
+    let project = world.folder().join("project");
+    std::fs::create_dir_all(&project).unwrap();
+    world.swb(["workspaces", "create", "w"]).ok();
+    world.swb(["projects", "init", project.to_str().unwrap()]).ok();
+    let url = format!("{}/agui", world.status("http").as_str().unwrap());
+    let token = world.swb(["token"]).ok().stdout.trim().to_owned();
+    for client in agui_client::Client::both() {
+        let thread = format!("t-{}", client.version);
+        let steps = json!([{ "say": "Say hello to Ada.", "props": { "model": MODEL } }]);
+        let seen = client.drive(&url, &token, &thread, &steps);
+        let run = &seen["runs"][0];
+        let at_limit =
+            run["error"]["message"].as_str().is_some_and(|error| error.contains("the model's limit"));
+        assert!(run["finished"]["outcome"]["type"] == "success" || at_limit, "{run}");
+        assert!(!run["text"].as_str().unwrap().trim().is_empty(), "{run}");
+        let usage = &run["finished"]["usage"][0];
+        assert!(at_limit || (usage["model"] == MODEL && usage["outputTokens"].as_u64() > Some(1)), "{usage}");
+    }
+    world.swb(["down", "--yes"]).ok();
 }

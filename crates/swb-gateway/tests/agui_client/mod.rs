@@ -12,7 +12,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 
 /// Seconds for getting one, and for one conversation with it.
-const PATIENCE: [&str; 2] = ["50", "60"];
+const PATIENCE: [&str; 2] = ["50", "100"];
 const A_WHILE: Duration = Duration::from_secs(600);
 
 /// A version of the client.
