@@ -27,7 +27,7 @@ Try it:
 SWB_HOME puts everything under one folder; otherwise the XDG folders are used.
 Exit codes: 0 worked, 1 failed, 2 usage, 3 not running, 4 did not start,
             5 the daemon said no, 6 the configuration cannot be used,
-            7 the turn failed, 8 the agent went away, 130 aborted.";
+            7 the turn failed, 8 the agent went away, 9 nobody was there to ask, 130 aborted.";
 
 /// Switchboard: the local control plane for coding agents.
 ///
@@ -67,7 +67,7 @@ pub(crate) enum Command {
     /// Post and read messages in plain Markdown files; works without the daemon.
     #[command(subcommand, arg_required_else_help = true)]
     Bus(Box<BusCommand>),
-    /// Give an agent something to do and see it work; no daemon is needed.
+    /// Give an agent something to do and see it work; starts the daemon if it is not running.
     #[command(after_help = RUN_HELP)]
     Run(RunArgs),
     /// Be an agent that a parent drives over stdin and stdout; works without the daemon.
@@ -132,14 +132,18 @@ Examples:
 const RUN_HELP: &str = "\
 Examples:
   swb run 'what is in this folder?'       the model `demo` answers unless another is named
-  swb run --model local/llama3 --mode read-only 'where is the port chosen?'
+  swb run --model local/llama3 'where is the port chosen?'
   git diff | swb run - > review.md        without a terminal only the answer is printed
-  swb run --continue 'and now the tests'  go on with the latest session of this folder
-  swb run --json 'hello' | jq .type       every frame of the protocol, one per line
-On a terminal: Ctrl-C aborts the turn, twice leaves. When the agent asks: y yes, n no, a always for this tool in
-this run, d deny everything from now on. Without a terminal nobody can be asked, and what needs approval is denied.
-Exit codes: 0 done, 7 the turn failed, 8 the agent went away, 129 the terminal went away, 130 aborted,
-            143 terminated.";
+  swb run --continue 'and now the tests'  go on with the latest session of this project
+  swb run --detach 'fix the failing test' prints the session; `swb logs --follow` shows it
+  swb run --json 'hello' | jq .topic      every event of the run, one per line
+  swb run --no-daemon --mode read-only 'what is this?'
+The daemon is started if it is not running, and the folder (or the git repository around it) becomes a project.
+On a terminal: Ctrl-C cancels the run, twice leaves it at work. When it asks: y yes, n no, a allow the like for
+this session, d details; somebody else may answer with `swb approvals`. Without a terminal nobody can be asked:
+what needs approval is denied, and the exit code says so.
+Exit codes: 0 done, 7 the turn failed, 8 the agent went away, 9 something was denied because nobody was there to
+            ask, 129 the terminal went away, 130 cancelled or left, 143 terminated.";
 
 const RPC_HELP: &str = "\
 Example:

@@ -19,6 +19,8 @@ pub const CONFIG: u8 = 6;
 pub const TURN_FAILED: u8 = 7;
 /// The agent went away in the middle of a turn.
 pub const AGENT_GONE: u8 = 8;
+/// The turn came to its end, but something was denied because nobody was there to ask.
+pub const NOBODY_TO_ASK: u8 = 9;
 /// The terminal went away (128 and the number of SIGHUP).
 pub const HUNG_UP: u8 = 129;
 /// Somebody has aborted it (128 and the number of SIGINT).
@@ -37,6 +39,7 @@ pub const TABLE: &[(u8, &str)] = &[
     (CONFIG, "the configuration cannot be used"),
     (TURN_FAILED, "the agent's turn failed"),
     (AGENT_GONE, "the agent went away in the middle of a turn"),
+    (NOBODY_TO_ASK, "the turn ended, but a call was denied because nobody was there to ask"),
     (HUNG_UP, "the terminal went away during `swb run`"),
     (ABORTED, "`swb run` was aborted"),
     (TERMINATED, "`swb run` was terminated"),

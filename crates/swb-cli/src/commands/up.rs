@@ -4,13 +4,15 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use serde_json::json;
+use swb_bus::BusHandle;
 use swb_daemon::watch::{self, Outcome, WatchOptions, Word};
 use swb_daemon::{Description, Paths};
+use swb_proto::Meta;
 use swb_proto::comms::Empty;
 use swb_proto::control::{Status, StatusResponse};
 
 use crate::args::UpArgs;
-use crate::connect::connect_if_running;
+use crate::connect::{connect, connect_if_running};
 use crate::exit_code;
 use crate::failure::Failure;
 use crate::io::{GOOD, Io, WARN, layers};
@@ -31,8 +33,30 @@ pub(crate) async fn run(args: &UpArgs, set: &[String], io: &Io) -> Result<u8, Fa
     if args.foreground { foreground(&paths, set, io).await } else { background(set, io).await }
 }
 
-/// Starts a watch that outlives this command, and waits for its first word.
+/// A handle to the daemon, which is started if it is not there.
+pub(crate) async fn ensure(set: &[String]) -> Result<BusHandle, Failure> {
+    if let Some(handle) = connect_if_running().await? {
+        return Ok(handle);
+    }
+    match first_word(set).await? {
+        Some(Word::Ready(_) | Word::AlreadyRunning { .. }) => connect(Meta::default()).await,
+        Some(Word::Failed { why }) => Err(did_not_start(why)),
+        Some(Word::Bye) | None => Err(did_not_start("it ended without a word".to_owned())),
+    }
+}
+
+/// Starts the daemon, and says so.
 pub(crate) async fn background(set: &[String], io: &Io) -> Result<u8, Failure> {
+    match first_word(set).await? {
+        Some(Word::Ready(description)) => started(&description, io),
+        Some(Word::AlreadyRunning { pid }) => raced(pid, io),
+        Some(Word::Failed { why }) => Err(did_not_start(why)),
+        Some(Word::Bye) | None => Err(did_not_start("it ended without a word".to_owned())),
+    }
+}
+
+/// Starts a watch that outlives this command, and waits for its first word.
+async fn first_word(set: &[String]) -> Result<Option<Word>, Failure> {
     let mut command = Command::new(std::env::current_exe()?);
     Paths::from_env()?.hand_on(&mut command);
     command.arg("watch").args(set.iter().flat_map(|flag| ["--set", flag]));
@@ -40,13 +64,7 @@ pub(crate) async fn background(set: &[String], io: &Io) -> Result<u8, Failure> {
     let words = watch.stdout.take().ok_or_else(|| Failure::new("the watch has no output"))?;
     let first = tokio::task::spawn_blocking(move || BufReader::new(words).lines().next());
     let first = first.await.ok().flatten().transpose()?;
-    let word = first.as_deref().and_then(|line| serde_json::from_str::<Word>(line).ok());
-    match word {
-        Some(Word::Ready(description)) => started(&description, io),
-        Some(Word::AlreadyRunning { pid }) => raced(pid, io),
-        Some(Word::Failed { why }) => Err(did_not_start(why)),
-        Some(Word::Bye) | None => Err(did_not_start("it ended without a word".to_owned())),
-    }
+    Ok(first.as_deref().and_then(|line| serde_json::from_str::<Word>(line).ok()))
 }
 
 /// Watches in this process, for a service manager.

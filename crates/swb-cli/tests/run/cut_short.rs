@@ -57,7 +57,7 @@ fn killed_without_warning_it_leaves_no_agent_behind() {
 #[test]
 fn a_reader_that_has_seen_enough_ends_it() {
     let world = world();
-    let mut process = world.spawn(["run", "!say one\\n\n!stall"]);
+    let mut process = world.spawn(["run", "--no-daemon", "!say one\\n\n!stall"]);
     let mut line = String::new();
     BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "one\n");
@@ -70,7 +70,7 @@ fn a_reader_that_has_seen_enough_ends_it() {
 fn a_reader_that_does_not_read_costs_no_memory_and_keeps_nobody() {
     let world = world();
     for json in [false, true] {
-        let mut arguments = vec!["run", "!repeat 100000000 0123456789"];
+        let mut arguments = vec!["run", "--no-daemon", "!repeat 100000000 0123456789"];
         if json {
             arguments.push("--json");
         }

@@ -1,4 +1,5 @@
-//! `swb run`: one prompt to an agent, seen as a script sees it and as a person at a terminal does.
+//! `swb run --no-daemon`: one prompt to an agent, seen as a script sees it and as a person at a terminal does. What goes
+//! through the daemon is in `tests/runs/`.
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
 mod cut_short;
@@ -18,7 +19,7 @@ fn world() -> World {
 }
 
 fn run(world: &World, arguments: &[&str]) -> Ran {
-    world.swb(["run"].iter().chain(arguments))
+    world.swb(["run", "--no-daemon"].iter().chain(arguments))
 }
 
 fn sessions(world: &World) -> Vec<Value> {
@@ -39,7 +40,7 @@ struct Running {
 
 impl Running {
     fn start(world: &World, arguments: &[&str]) -> Self {
-        let mut process = world.spawn(["run"].iter().chain(arguments));
+        let mut process = world.spawn(["run", "--no-daemon"].iter().chain(arguments));
         let mut stdout = process.stdout.take().unwrap();
         let (sender, output) = channel();
         std::thread::spawn(move || {
@@ -90,7 +91,7 @@ impl Drop for Running {
 /// Runs with this on standard input.
 fn run_with_input(world: &World, arguments: &[&str], input: &[u8]) -> Ran {
     use std::io::Write;
-    let mut command = world.command(["run"].iter().chain(arguments));
+    let mut command = world.command(["run", "--no-daemon"].iter().chain(arguments));
     let mut process =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // It may end before it has read everything.

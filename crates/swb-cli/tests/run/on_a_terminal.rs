@@ -163,7 +163,7 @@ fn a_window_that_is_closed_leaves_no_agent_behind() {
 #[test]
 fn without_a_terminal_that_can_be_drawn_on_the_words_are_enough() {
     let world = world();
-    let mut command = world.command(["run", "!say **plain**"]);
+    let mut command = world.command(["run", "--no-daemon", "!say **plain**"]);
     let output = command.env("TERM", "dumb").output().unwrap();
     assert_eq!(output.stdout, b"**plain**\n");
 }

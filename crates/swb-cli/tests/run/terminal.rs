@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 
@@ -19,7 +20,15 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
+    /// A run without the daemon.
+    #[allow(dead_code, reason = "those who test what goes through the daemon say what they want themselves")]
     pub(crate) fn start(world: &World, arguments: &[&str]) -> Self {
+        let all: Vec<&str> = ["run", "--no-daemon"].iter().chain(arguments).copied().collect();
+        Self::open(world, world.folder(), &all)
+    }
+
+    /// Any command, in this folder.
+    pub(crate) fn open(world: &World, folder: &Path, arguments: &[&str]) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -30,9 +39,9 @@ impl Terminal {
         // Only a process of its own session can have a terminal of its own.
         let mut command = std::process::Command::new("setsid");
         let binary = world.command(["run"]);
-        command.args(["--ctty", "--wait"]).arg(binary.get_program()).arg("run").args(arguments);
+        command.args(["--ctty", "--wait"]).arg(binary.get_program()).args(arguments);
         command.env_clear().envs(binary.get_envs().filter_map(|(key, value)| Some((key, value?))));
-        command.env("TERM", "xterm-256color").current_dir(world.folder());
+        command.env("TERM", "xterm-256color").current_dir(folder);
         let end = || Stdio::from(slave.try_clone().unwrap());
         let process = command.stdin(end()).stdout(end()).stderr(end()).spawn().expect("setsid of util-linux");
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -81,6 +90,7 @@ impl Terminal {
         (&**self.master.as_ref().unwrap()).write_all(keys.as_bytes()).unwrap();
     }
 
+    #[allow(dead_code, reason = "not everyone's window changes")]
     pub(crate) fn resize(&self, columns: u16, rows: u16) {
         resize(self.master.as_ref().unwrap(), columns, rows);
     }

@@ -1,13 +1,15 @@
 //! Runs of agents under the daemon, through the real binary: a daemon, hosts, agents in cells, the demo model.
-
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
 mod agui;
 #[path = "../../../swb-gateway/tests/agui_client/mod.rs"]
 mod agui_client;
 mod below;
+mod command;
 mod day;
 mod foreign;
 mod house;
 mod kills;
 mod life;
+#[path = "../run/terminal.rs"]
+mod terminal;

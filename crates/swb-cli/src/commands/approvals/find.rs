@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::plain;
 
 /// The one of `ids` that is meant. Ids of the same hour begin alike, so their ends will do as well.
-pub(super) fn one<'a>(
+pub(crate) fn one<'a>(
     ids: impl Iterator<Item = &'a str> + Clone,
     wanted: &str,
     what: &str,
@@ -33,7 +33,7 @@ pub(super) fn one<'a>(
 }
 
 fn unprefixed(id: &str) -> &str {
-    id.strip_prefix("apr_").or_else(|| id.strip_prefix("grant_")).unwrap_or(id)
+    ["apr_", "grant_", "sess_", "run_"].iter().find_map(|prefix| id.strip_prefix(prefix)).unwrap_or(id)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! must not be shown another one.
 
 mod answer;
-mod find;
+pub(crate) mod find;
 mod grants;
 mod list;
 mod show;

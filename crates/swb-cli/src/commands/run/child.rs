@@ -7,11 +7,12 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
 
 use swb_bus::transport::line_buffer::{Line, LineBuffer};
+use swb_proto::agent::encode;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, oneshot};
 
-use super::link::{Ended, Incoming, Link};
+use super::link::{Ended, Incoming, Link, Word};
 use crate::failure::Failure;
 
 /// Frames that may wait; then the pipe fills and the agent waits.
@@ -40,9 +41,14 @@ pub(super) fn start(arguments: &[OsString]) -> Result<Link, Failure> {
     Ok(Link { frames, commands, ended, kill })
 }
 
-async fn write(mut stdin: ChildStdin, mut lines: mpsc::UnboundedReceiver<Vec<u8>>) {
-    while let Some(line) = lines.recv().await {
-        if stdin.write_all(&line).await.is_err() {
+async fn write(mut stdin: ChildStdin, mut words: mpsc::UnboundedReceiver<Word>) {
+    while let Some(word) = words.recv().await {
+        let mut line = Vec::new();
+        let encoded = match word {
+            Word::Contract(command) => encode(&command, &mut line),
+            Word::Added(command) => encode(&command, &mut line),
+        };
+        if encoded.is_ok() && stdin.write_all(&line).await.is_err() {
             return;
         }
     }

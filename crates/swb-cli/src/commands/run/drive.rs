@@ -2,7 +2,8 @@
 //!
 //! One loop waits for whatever comes next. It takes frames only while what they make can be written, so a reader that does
 //! not read stops the agent and costs no memory; signals and keys are heard all the time. The first Ctrl-C aborts the
-//! turn and waits for its end, the second leaves.
+//! turn and waits for its end, the second leaves. A run of the daemon outlives us: there the first Ctrl-C waits a moment
+//! for a second one, which leaves the run as it is.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -30,8 +31,14 @@ const START_PATIENCE: Duration = Duration::from_secs(10);
 const STATS_PATIENCE: Duration = Duration::from_secs(2);
 /// How long the last words may take when somebody wants to leave.
 const LAST_WORDS: Duration = Duration::from_millis(200);
+/// How long a first Ctrl-C waits for a second where that leaves the run at work.
+const SECOND_THOUGHT: Duration = Duration::from_millis(700);
+const ABORTING: &str = "aborting; Ctrl-C again leaves at once";
+const MAY_LEAVE: &str = "aborting; Ctrl-C again now leaves it at work";
 const STATS: &str = "run-stats";
 const STATE: &str = "run-state";
+/// In the answer to a prompt: how many calls were denied because nobody could be asked.
+pub(super) const DENIED: &str = "denied";
 const ABORT: &str = "run-abort";
 
 /// How a run ended before its turn did.
@@ -55,6 +62,14 @@ enum Stage {
     Over,
 }
 
+/// How a run ended for us.
+#[derive(Debug)]
+pub(super) struct Finish {
+    pub(super) code: u8,
+    /// Somebody has left before the turn was over.
+    pub(super) left: bool,
+}
+
 /// One run.
 #[derive(Debug)]
 pub(super) struct Drive {
@@ -71,10 +86,23 @@ pub(super) struct Drive {
     /// What an error with the prompt's id said: the turn has failed, or was never begun.
     refused: Option<String>,
     interrupted: bool,
+    /// The run goes on without us.
+    outlives: bool,
+    /// When the turn is aborted, unless somebody leaves before.
+    abort_at: Option<Instant>,
+    /// Calls that were denied because nobody could be asked.
+    denied: u64,
 }
 
 impl Drive {
-    pub(super) fn new(link: Link, view: View, keyboard: Option<Keyboard>, signals: Signals) -> Self {
+    /// `outlives`: whether the run goes on when we leave.
+    pub(super) fn new(
+        link: Link,
+        view: View,
+        keyboard: Option<Keyboard>,
+        signals: Signals,
+        outlives: bool,
+    ) -> Self {
         Drive {
             link,
             view,
@@ -87,18 +115,21 @@ impl Drive {
             stats: None,
             refused: None,
             interrupted: false,
+            outlives,
+            abort_at: None,
+            denied: 0,
         }
     }
 
-    /// Runs the turn, and returns the exit code.
-    pub(super) async fn run(mut self, prompt: &Command) -> Result<u8, Failure> {
+    /// Runs the turn. Without a prompt it is under way already.
+    pub(super) async fn run(mut self, prompt: Option<&Command>) -> Result<Finish, Failure> {
         let cut = self.turn(prompt).await.err();
         match &cut {
             None => self.view.finish(&self.outcome, self.stats.as_ref()),
             Some(_) => self.view.leave(),
         }
         let told = self.view.screen().is_some();
-        let Drive { link, view, out, keyboard, mut signals, outcome, stage, .. } = self;
+        let Drive { link, view, out, keyboard, mut signals, outcome, stage, denied, .. } = self;
         match &cut {
             Some(Cut::ReaderGone) => {}
             // A terminal that was stopped does not hold up somebody who wants to leave.
@@ -108,21 +139,22 @@ impl Drive {
                 () = signals.end() => {}
             },
         }
-        link.send(&Command::Shutdown);
+        link.send(Command::Shutdown);
         let ended = link.close().await;
         drop(keyboard);
-        match cut {
-            None => in_the_end(outcome, told),
-            Some(Cut::Left(code)) => Ok(code),
+        let code = match cut {
+            None => in_the_end(outcome, denied, told)?,
+            Some(Cut::Left(code)) => return Ok(Finish { code, left: true }),
             // A terminal that cannot be written on any more is one whose signal is still on its way.
-            Some(Cut::ReaderGone) if told => Ok(exit_code::HUNG_UP),
-            Some(Cut::ReaderGone) => Ok(exit_code::SUCCESS),
-            Some(Cut::Failed(failure)) => Err(failure),
-            Some(Cut::AgentGone) => Err(gone(stage == Stage::Starting, ended)),
-        }
+            Some(Cut::ReaderGone) if told => exit_code::HUNG_UP,
+            Some(Cut::ReaderGone) => exit_code::SUCCESS,
+            Some(Cut::Failed(failure)) => return Err(failure),
+            Some(Cut::AgentGone) => return Err(gone(stage == Stage::Starting, ended)),
+        };
+        Ok(Finish { code, left: false })
     }
 
-    async fn turn(&mut self, prompt: &Command) -> Result<(), Cut> {
+    async fn turn(&mut self, prompt: Option<&Command>) -> Result<(), Cut> {
         let mut ticks = interval(FRAME);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let moves = self.view.screen().is_some();
@@ -134,7 +166,7 @@ impl Drive {
                 () = self.out.gone() => return Err(Cut::ReaderGone),
                 key = next_key(&mut self.keyboard), if self.view.wants_keys() => {
                     if let Some(answer) = self.view.key(key) {
-                        self.link.send(&answer);
+                        self.link.send(answer);
                         self.next_question();
                     }
                 }
@@ -148,6 +180,7 @@ impl Drive {
                         screen.tick();
                     }
                 }
+                () = until(self.abort_at), if self.abort_at.is_some() => self.abort(),
                 () = sleep_until(self.deadline), if waits => match self.stage {
                     Stage::Starting => return Err(Cut::Failed(Failure::new("the agent does not get ready"))),
                     _ => self.stage = Stage::Over,
@@ -157,7 +190,7 @@ impl Drive {
         Ok(())
     }
 
-    fn frame(&mut self, incoming: &Incoming, prompt: &Command) -> Result<(), Cut> {
+    fn frame(&mut self, incoming: &Incoming, prompt: Option<&Command>) -> Result<(), Cut> {
         let Frame::Contract(event) = &incoming.frame else {
             self.view.frame(incoming);
             self.next_question();
@@ -182,15 +215,18 @@ impl Drive {
         }
         match event {
             Event::Ready { .. } if self.stage == Stage::Starting => {
-                self.link.send(prompt);
+                if let Some(prompt) = prompt {
+                    self.link.send(prompt.clone());
+                }
                 self.stage = Stage::Running;
             }
             Event::Error { id: Some(id), message } if id == ID => {
                 self.refused = Some(message.clone());
-                self.link.send(&Command::GetState { id: STATE.to_owned() });
+                self.link.send(Command::GetState { id: STATE.to_owned() });
             }
             Event::Response { id, body, .. } if id == ID => {
                 self.outcome = outcome(body);
+                self.denied = body.get(DENIED).and_then(Value::as_u64).unwrap_or(0);
                 self.count();
             }
             _ => {}
@@ -216,7 +252,7 @@ impl Drive {
             self.stage = Stage::Over;
             return;
         }
-        self.link.send(&Command::GetSessionStats { id: STATS.to_owned() });
+        self.link.send(Command::GetSessionStats { id: STATS.to_owned() });
         (self.stage, self.deadline) = (Stage::Counting, Instant::now() + STATS_PATIENCE);
     }
 
@@ -224,7 +260,7 @@ impl Drive {
     fn next_question(&mut self) {
         let Some(screen) = self.view.screen() else { return };
         while let Some(answer) = screen.standing_answer() {
-            self.link.send(&answer);
+            self.link.send(answer);
         }
         if screen.has_new_question()
             && let Some(keyboard) = &mut self.keyboard
@@ -240,9 +276,12 @@ impl Drive {
             }
             Signal::Interrupt => {
                 self.interrupted = true;
-                self.link.send(&Command::Abort { id: ABORT.to_owned() });
-                if let Some(screen) = self.view.screen() {
-                    screen.aborting();
+                match self.view.screen().filter(|_| self.outlives) {
+                    Some(screen) => {
+                        screen.aborting(MAY_LEAVE);
+                        self.abort_at = Some(Instant::now() + SECOND_THOUGHT);
+                    }
+                    None => self.abort(),
                 }
             }
             Signal::HangUp => return Err(Cut::Left(exit_code::HUNG_UP)),
@@ -256,6 +295,14 @@ impl Drive {
             Signal::Continue => self.resume(),
         }
         Ok(())
+    }
+
+    fn abort(&mut self) {
+        self.abort_at = None;
+        self.link.send(Command::Abort { id: ABORT.to_owned() });
+        if let Some(screen) = self.view.screen() {
+            screen.aborting(ABORTING);
+        }
     }
 
     /// Ctrl-Z: the shell gets its terminal back as it was, until we go on.
@@ -288,6 +335,13 @@ async fn next_key(keyboard: &mut Option<Keyboard>) -> Key {
     }
 }
 
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
 async fn write_rest(mut view: View, out: Out) {
     while view.has_output() {
         tokio::select! {
@@ -309,8 +363,14 @@ fn outcome(body: &BTreeMap<String, Value>) -> Outcome {
 }
 
 /// `told`: who looks at a screen has seen why.
-fn in_the_end(outcome: Outcome, told: bool) -> Result<u8, Failure> {
+fn in_the_end(outcome: Outcome, denied: u64, told: bool) -> Result<u8, Failure> {
     match outcome {
+        Outcome::Done if denied > 0 => {
+            let calls = if denied == 1 { "one call was".to_owned() } else { format!("{denied} calls were") };
+            Err(Failure::new(format!("{calls} denied, because nobody was there to ask"))
+                .code(exit_code::NOBODY_TO_ASK)
+                .hint("run it on a terminal, or with --detach and answer with `swb approvals`"))
+        }
         Outcome::Failed(_) if told => Ok(exit_code::TURN_FAILED),
         Outcome::Done => Ok(exit_code::SUCCESS),
         Outcome::Aborted => Ok(exit_code::ABORTED),

@@ -1,12 +1,11 @@
 //! The line to an agent: commands one way, frames the other.
 //!
 //! The seam between what drives an agent and where the agent runs. [`super::child`] makes such a line to a process of its
-//! own; whatever else can carry frames may make one, too.
+//! own, [`super::daemon`] one to a run of the daemon.
 
 use std::time::Duration;
 
-use serde::Serialize;
-use swb_proto::agent::{Frame, decode_event, encode};
+use swb_proto::agent::{AddedCommand, Command, Frame, decode_event};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
@@ -17,14 +16,35 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Incoming {
     pub(super) frame: Frame,
-    /// As it came, without its newline.
+    /// As it came, without its newline; empty if there is nothing that a program should see.
     pub(super) line: Vec<u8>,
+    /// Something besides, for a person who looks on.
+    pub(super) aside: Option<String>,
+}
+
+/// Something for the agent.
+#[derive(Debug)]
+pub(super) enum Word {
+    Contract(Command),
+    Added(AddedCommand),
+}
+
+impl From<Command> for Word {
+    fn from(command: Command) -> Self {
+        Word::Contract(command)
+    }
+}
+
+impl From<AddedCommand> for Word {
+    fn from(command: AddedCommand) -> Self {
+        Word::Added(command)
+    }
 }
 
 impl Incoming {
     /// A line that is no frame is passed over like one of a later version.
     pub(super) fn decode(line: &[u8]) -> Self {
-        Incoming { frame: decode_event(line).unwrap_or(Frame::Unknown), line: line.to_vec() }
+        Incoming { frame: decode_event(line).unwrap_or(Frame::Unknown), line: line.to_vec(), aside: None }
     }
 }
 
@@ -44,7 +64,7 @@ pub(super) struct Ended {
 pub(super) struct Link {
     /// What the agent says; ends when it does not speak any more.
     pub(super) frames: mpsc::Receiver<Incoming>,
-    pub(super) commands: mpsc::UnboundedSender<Vec<u8>>,
+    pub(super) commands: mpsc::UnboundedSender<Word>,
     /// Told when the agent has ended.
     pub(super) ended: oneshot::Receiver<Ended>,
     /// Ends it at once, whatever it is doing.
@@ -53,11 +73,8 @@ pub(super) struct Link {
 
 impl Link {
     /// Sends a command. One to an agent that has ended is lost, and its end is told elsewhere.
-    pub(super) fn send(&self, command: &impl Serialize) {
-        let mut line = Vec::new();
-        if encode(command, &mut line).is_ok() {
-            let _ = self.commands.send(line);
-        }
+    pub(super) fn send(&self, command: impl Into<Word>) {
+        let _ = self.commands.send(command.into());
     }
 
     /// Lets go of the agent and waits for its end. What it still says is not heard.

@@ -32,8 +32,14 @@ impl View {
     /// Takes in what the agent said.
     pub(super) fn frame(&mut self, incoming: &Incoming) {
         match self {
-            View::Screen(screen) => screen.frame(&incoming.frame),
+            View::Screen(screen) => {
+                screen.frame(&incoming.frame);
+                if let Some(aside) = &incoming.aside {
+                    screen.aside(aside);
+                }
+            }
             View::Answer(answer) => answer.frame(&incoming.frame),
+            View::Json(_) if incoming.line.is_empty() => {}
             View::Json(pending) => {
                 pending.extend_from_slice(&incoming.line);
                 pending.push(b'\n');

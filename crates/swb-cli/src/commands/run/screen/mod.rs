@@ -23,6 +23,7 @@ use crate::terminal::keyboard::Key;
 use crate::terminal::line::{Line, Span, wrap};
 use crate::terminal::region::Region;
 use crate::terminal::stream::Stream;
+pub(super) use question::ALLOW_FOR_SESSION;
 use question::Questions;
 use status::Status;
 use tools::Tools;
@@ -253,13 +254,22 @@ impl Screen {
 
     pub(super) fn key(&mut self, key: Key) -> Option<AddedCommand> {
         self.due = true;
+        let details = self.questions.details(key, self.size.text());
+        self.settle(Kind::Tool, details);
         let (command, line) = self.questions.key(key)?;
         self.settle(Kind::Tool, vec![line]);
         Some(command)
     }
 
-    pub(super) fn aborting(&mut self) {
-        self.status.aborting = true;
+    /// The turn is to end, or will if nothing else is said.
+    pub(super) fn aborting(&mut self, words: &'static str) {
+        self.status.aborting = Some(words);
+        self.due = true;
+    }
+
+    /// Something that belongs to no answer.
+    pub(super) fn aside(&mut self, text: &str) {
+        self.note(DIM, text);
         self.due = true;
     }
 

@@ -1,8 +1,9 @@
 //! Questions: what an agent may not decide alone, put to the person at the keyboard.
 //!
-//! One question is open at a time, the others wait. A permission is given or refused with one key; `a` and `d` answer
-//! for the rest of this run, but never for something riskier than what was seen. Other questions take the number of an
-//! option or words. Nothing is decided by what was typed before the question was there, and nothing is hidden: what is to
+//! One question is open at a time, the others wait. A permission is given or refused with one key. Where the daemon asks,
+//! `a` allows the like for the session, which the daemon remembers, and `d` shows more; where an agent asks that we run
+//! ourselves, `a` and `d` answer for the rest of this run, but never for something riskier than what was seen. Other
+//! questions take the number of an option or words. Nothing is decided by what was typed before the question was there, and nothing is hidden: what is to
 //! be done is written in full above the question, however long it is.
 
 use std::collections::VecDeque;
@@ -18,6 +19,8 @@ use crate::terminal::line::{Line, Span, wrap};
 
 const ALLOW: &str = "allow";
 const DENY: &str = "deny";
+/// The daemon need not ask again about the like in this session.
+pub(in crate::commands::run) const ALLOW_FOR_SESSION: &str = "allow_for_session";
 const ASKED: Style = AnsiColor::Cyan.on_default();
 const MARK: Style = AnsiColor::Magenta.on_default().bold();
 const LONGEST_ANSWER: usize = 4096;
@@ -48,6 +51,8 @@ struct Question {
     reason: String,
     options: Vec<String>,
     free_text: bool,
+    /// More about it, if the daemon asks; empty once it was shown.
+    details: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,7 +95,21 @@ impl Risk {
 impl Question {
     /// A yes or no about something that a tool would do.
     fn is_permission(&self) -> bool {
-        self.options.len() == 2 && self.options.iter().all(|option| option == ALLOW || option == DENY)
+        let is_one = |option: &String| matches!(option.as_str(), ALLOW | DENY | ALLOW_FOR_SESSION);
+        self.options.len() >= 2 && self.options.iter().all(is_one)
+    }
+
+    fn keys(&self) -> Vec<(char, &'static str)> {
+        let mut keys = vec![('y', "yes"), ('n', "no")];
+        if self.details.is_none() {
+            keys.extend([('a', "always, this run"), ('d', "deny everything")]);
+            return keys;
+        }
+        if self.options.iter().any(|option| option == ALLOW_FOR_SESSION) {
+            keys.push(('a', "allow for this session"));
+        }
+        keys.push(('d', "details"));
+        keys
     }
 }
 
@@ -117,6 +136,7 @@ impl Questions {
             reason: plain::text(reason),
             options: options.to_vec(),
             free_text,
+            details: subject["details"].as_str().map(plain::text),
         });
     }
 
@@ -170,10 +190,33 @@ impl Questions {
         }
     }
 
+    /// More about what the daemon asks, once, for the key that wants it.
+    pub(super) fn details(&mut self, key: Key, columns: usize) -> Vec<Line> {
+        if !matches!(key, Key::Char('d' | 'D')) {
+            return Vec::new();
+        }
+        let details = self.open.front_mut().and_then(|question| question.details.as_mut());
+        let text = details.map(std::mem::take).unwrap_or_default();
+        let indent = Line::of("  ", DIM);
+        let words = |line: &str| [Span { text: line.to_owned(), style: DIM }];
+        text.lines().flat_map(|line| wrap(&words(line), &indent, &indent, columns)).collect()
+    }
+
     pub(super) fn key(&mut self, key: Key) -> Option<(AddedCommand, Line)> {
         let question = self.open.front()?;
         if !question.is_permission() {
             return self.type_key(key);
+        }
+        if question.details.is_some() {
+            let may_for_session = question.options.iter().any(|option| option == ALLOW_FOR_SESSION);
+            return match key {
+                Key::Char('y' | 'Y') => self.answer(Some(ALLOW.to_owned()), None),
+                Key::Char('n' | 'N') => self.answer(Some(DENY.to_owned()), None),
+                Key::Char('a' | 'A') if may_for_session => {
+                    self.answer(Some(ALLOW_FOR_SESSION.to_owned()), None)
+                }
+                _ => None,
+            };
         }
         let (tool, risk) = (question.tool.clone(), question.risk);
         match key {
@@ -237,7 +280,7 @@ impl Questions {
         let said: Vec<_> = option.iter().chain(&text).map(|text| plain::line(text, 60)).collect();
         let said = if said.is_empty() { "no answer".to_owned() } else { said.join(" ") };
         let style = match option.as_deref() {
-            Some(ALLOW) => GOOD,
+            Some(ALLOW | ALLOW_FOR_SESSION) => GOOD,
             Some(DENY) => BAD,
             _ => MARK,
         };
@@ -270,7 +313,7 @@ impl Questions {
         }
         let mut lines = wrap(&head, &Line::of("? ", MARK), &indent, columns);
         if question.is_permission() {
-            lines.push(keys(columns));
+            lines.push(keys(&question.keys(), columns));
         } else {
             for (at, option) in question.options.iter().enumerate() {
                 lines.push(
@@ -298,9 +341,9 @@ fn in_full(tool: &str, arguments: &Value) -> String {
     plain::text(&text)
 }
 
-fn keys(columns: usize) -> Line {
+fn keys(keys: &[(char, &str)], columns: usize) -> Line {
     let mut line = Line::of("  ", Style::new());
-    for (key, meaning) in [("y", "yes"), ("n", "no"), ("a", "always, this run"), ("d", "deny everything")] {
+    for (key, meaning) in keys {
         line.push(format!("[{key}]"), MARK);
         line.push(format!(" {meaning}  "), DIM);
     }

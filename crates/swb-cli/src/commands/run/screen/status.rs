@@ -22,7 +22,8 @@ const BYTES_PER_TOKEN: usize = 4;
 pub(super) struct Status {
     begun: Instant,
     pub(super) model: String,
-    pub(super) aborting: bool,
+    /// What is said while the turn is being aborted.
+    pub(super) aborting: Option<&'static str>,
     /// What the agent does besides answering.
     pub(super) doing: Option<&'static str>,
     bytes: usize,
@@ -31,7 +32,7 @@ pub(super) struct Status {
 
 impl Status {
     pub(super) fn new(now: Instant) -> Self {
-        Status { begun: now, model: String::new(), aborting: false, doing: None, bytes: 0, usage: None }
+        Status { begun: now, model: String::new(), aborting: None, doing: None, bytes: 0, usage: None }
     }
 
     pub(super) fn said(&mut self, bytes: usize) {
@@ -47,7 +48,7 @@ impl Status {
         let mut line = Line::of(spinner(since), TURNING);
         let tokens = self.bytes / BYTES_PER_TOKEN;
         let doing = match (self.model.is_empty(), self.aborting) {
-            (_, true) => " aborting; Ctrl-C again leaves at once".to_owned(),
+            (_, Some(words)) => format!(" {words}"),
             (true, _) => " starting".to_owned(),
             _ if self.doing.is_some() => format!(" {}", self.doing.unwrap_or_default()),
             (false, _) if tokens == 0 => format!(" {} · Ctrl-C aborts", self.model),

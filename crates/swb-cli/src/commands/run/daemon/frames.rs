@@ -1,0 +1,328 @@
+//! The events of a run as the frames that its agent had said: what is shown of a run is the same, wherever it works.
+//!
+//! Pure: an event goes in, frames come out. Events of other runs and sessions give none. Approvals become questions; how
+//! many were denied because nobody could be asked is counted.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use swb_journal::audit::Moment;
+use swb_proto::EventEnvelope;
+use swb_proto::agent::{AddedEvent, AssistantEvent, Event, Frame, PROTOCOL_VERSION, TurnUsage};
+use swb_proto::approval::{Approval, ApprovalOutcome, ApprovalStatus};
+use swb_proto::error::ErrorEnvelope;
+use swb_proto::id::{ApprovalId, RunId, SessionId};
+use swb_proto::run::{
+    Attended, Progress, Run, RunCompleted, RunFailed, RunProgress, RunStarted, RunState, RunUsage,
+    SubagentProgress, SubagentState, ToolProgress, ToolStatus,
+};
+
+use super::super::drive::DENIED;
+use super::super::prompt::ID;
+
+/// What an event is to whoever looks on.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Told {
+    /// It is about this run.
+    pub(super) is_ours: bool,
+    pub(super) frames: Vec<Frame>,
+    pub(super) aside: Option<String>,
+}
+
+/// Tells of one run.
+#[derive(Debug)]
+pub(super) struct Teller {
+    pub(super) run: RunId,
+    pub(super) session: SessionId,
+    attended: Attended,
+    denied: u64,
+    usage: RunUsage,
+    /// When the agents that it has started began, in milliseconds.
+    subagents: HashMap<u64, i64>,
+    is_over: bool,
+}
+
+#[derive(Deserialize)]
+struct OfRun {
+    run_id: RunId,
+}
+
+#[derive(Deserialize)]
+struct Dropped {
+    #[serde(default)]
+    error: Option<ErrorEnvelope>,
+}
+
+#[derive(Deserialize)]
+struct Resolved {
+    approval_id: ApprovalId,
+    #[serde(flatten)]
+    outcome: ApprovalOutcome,
+}
+
+impl Teller {
+    pub(super) fn new(run: RunId, session: SessionId, attended: Attended) -> Self {
+        Teller {
+            run,
+            session,
+            attended,
+            denied: 0,
+            usage: RunUsage::default(),
+            subagents: HashMap::new(),
+            is_over: false,
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// What the first frame of an agent says, before anything is known of it.
+    pub(super) fn ready(&self, model: &str) -> Frame {
+        Frame::Contract(Event::Ready {
+            session_id: self.session.as_str().to_owned(),
+            model: model.to_owned(),
+            protocol_version: PROTOCOL_VERSION,
+        })
+    }
+
+    /// The figures that are asked for at the end.
+    pub(super) fn stats(&self, id: String) -> Frame {
+        let mut body = BTreeMap::from([("session_id".to_owned(), json!(self.session))]);
+        if let Some(cost) = self.usage.cost_usd {
+            body.insert("cost".to_owned(), json!(cost));
+        }
+        Frame::Contract(Event::Response { id, command: "get_session_stats".to_owned(), body })
+    }
+
+    pub(super) fn tell(&mut self, event: &EventEnvelope) -> Told {
+        let topic = event.topic.as_str();
+        let of_session = event.session_id.as_ref() == Some(&self.session);
+        if let Some(what) = topic.strip_prefix("approval.") {
+            return if of_session { self.approval(what, event) } else { Told::default() };
+        }
+        let Some(what) = topic.strip_prefix("agent.run.") else { return Told::default() };
+        if self.is_over || payload::<OfRun>(event).is_none_or(|of| of.run_id != self.run) {
+            return Told::default();
+        }
+        let mut told = Told { is_ours: true, ..Told::default() };
+        match what {
+            "queued" => told.aside = Some("it waits for its turn; `swb why` tells what for".to_owned()),
+            "started" => {
+                let model = payload::<RunStarted>(event).and_then(|started| started.model);
+                told.frames.push(self.ready(&model.unwrap_or_default()));
+            }
+            "progress" => {
+                if let Some(RunProgress { progress, .. }) = payload(event) {
+                    self.progress(progress, event, &mut told);
+                }
+            }
+            "completed" => {
+                let usage = payload::<RunCompleted>(event).map(|end| end.usage).unwrap_or_default();
+                told.frames = self.end(usage, None, false);
+            }
+            "failed" => {
+                let end = payload::<RunFailed>(event);
+                let (usage, cancelled) =
+                    end.as_ref().map(|end| (end.usage.clone(), end.cancelled)).unwrap_or_default();
+                told.frames = self.end(usage, Some(message(end.map(|end| end.error))), cancelled);
+            }
+            "dropped" => {
+                let error = payload::<Dropped>(event).and_then(|dropped| dropped.error);
+                told.frames = self.end(RunUsage::default(), Some(message(error)), false);
+            }
+            _ => {}
+        }
+        told
+    }
+
+    /// The end of a run whose last event was not seen.
+    pub(super) fn looked_up(&mut self, run: Run) -> Vec<Frame> {
+        match run.state {
+            RunState::Queued | RunState::Running => Vec::new(),
+            RunState::Completed => self.end(run.usage, None, false),
+            RunState::Failed => self.end(run.usage, Some(message(run.error)), false),
+            RunState::Cancelled => self.end(run.usage, Some(message(run.error)), true),
+        }
+    }
+
+    fn end(&mut self, usage: RunUsage, error: Option<String>, cancelled: bool) -> Vec<Frame> {
+        self.is_over = true;
+        let of_turn = TurnUsage {
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cache_read_input_tokens: usage.cache_read_tokens,
+            cache_creation_input_tokens: usage.cache_write_tokens,
+            estimated: usage.estimated,
+            ..TurnUsage::default()
+        };
+        self.usage = usage;
+        let mut body = BTreeMap::from([
+            ("ok".to_owned(), json!(error.is_none())),
+            ("cancelled".to_owned(), json!(cancelled)),
+            (DENIED.to_owned(), json!(self.denied)),
+        ]);
+        if let Some(error) = error {
+            body.insert("error".to_owned(), json!(error));
+        }
+        let answer = Event::Response { id: ID.to_owned(), command: "prompt".to_owned(), body };
+        vec![Frame::Contract(Event::AgentEnd { usage: of_turn }), Frame::Contract(answer)]
+    }
+
+    fn progress(&mut self, progress: Progress, event: &EventEnvelope, told: &mut Told) {
+        let piece = |event| Frame::Contract(Event::MessageUpdate { event });
+        let frame = match progress {
+            Progress::Text { delta } => piece(AssistantEvent::TextDelta { delta }),
+            Progress::Thinking { delta } => piece(AssistantEvent::ThinkingDelta { delta }),
+            Progress::Tool { tool } => tool_frame(tool),
+            Progress::Subagent { subagent } => self.subagent(subagent, millis(event)),
+            Progress::Mcp { call } => Frame::Added(AddedEvent::McpCall(*call)),
+            Progress::Notice { message, .. } => Frame::Contract(Event::Error { id: None, message }),
+            Progress::Input { text, from, .. } => {
+                told.aside = Some(format!("{from}: {text}"));
+                return;
+            }
+            Progress::Usage { usage } => {
+                self.usage = usage;
+                return;
+            }
+            Progress::Other => return,
+        };
+        told.frames.push(frame);
+    }
+
+    fn subagent(&mut self, subagent: SubagentProgress, now: i64) -> Frame {
+        let SubagentProgress { path, name, state, preview, .. } = subagent;
+        let subagent_id = path.first().copied().unwrap_or_default();
+        let preview = preview.unwrap_or_default();
+        let event = match state {
+            // Those of subagents are shown at the one that has started them.
+            _ if path.len() > 1 => {
+                let status = format!("{name}: {preview}");
+                Event::SubagentUpdate { subagent_id, agent_name: name, status }
+            }
+            SubagentState::Started => {
+                self.subagents.insert(subagent_id, now);
+                Event::SubagentStart { subagent_id, agent_name: name, task_preview: preview }
+            }
+            SubagentState::Working => {
+                Event::SubagentUpdate { subagent_id, agent_name: name, status: preview }
+            }
+            SubagentState::Done | SubagentState::Failed | SubagentState::Cancelled => {
+                let began = self.subagents.remove(&subagent_id).unwrap_or(now);
+                let took = u32::try_from(now - began).unwrap_or(0);
+                let result_preview = match state {
+                    SubagentState::Done => preview,
+                    SubagentState::Cancelled => "ERROR: cancelled".to_owned(),
+                    _ => format!("ERROR: {preview}"),
+                };
+                let duration_secs = f64::from(took) / 1000.0;
+                Event::SubagentDone { subagent_id, agent_name: name, result_preview, duration_secs }
+            }
+        };
+        Frame::Contract(event)
+    }
+
+    fn approval(&mut self, what: &str, event: &EventEnvelope) -> Told {
+        let mut told = Told { is_ours: true, ..Told::default() };
+        match what {
+            "requested" => {
+                if let Some(approval) = payload::<Approval>(event).filter(|_| self.attended == Attended::Here)
+                {
+                    told.frames.push(question(&approval));
+                }
+            }
+            "resolved" => {
+                let Some(Resolved { approval_id, outcome }) = payload(event) else { return told };
+                if self.attended == Attended::Nobody && outcome.status == ApprovalStatus::TimedOut {
+                    self.denied += 1;
+                }
+                let ask_id = approval_id.as_str().to_owned();
+                told.frames.push(Frame::Added(AddedEvent::AskClosed { ask_id, outcome: in_words(&outcome) }));
+            }
+            _ => {}
+        }
+        told
+    }
+}
+
+/// What the daemon asks, as an agent would.
+fn question(approval: &Approval) -> Frame {
+    let tool = approval.action.strip_prefix("tool.").unwrap_or(&approval.action);
+    let below: Vec<&String> = approval.audience.iter().rev().skip(1).collect();
+    let options = serde_json::to_value(&approval.options).ok();
+    let risk = serde_json::to_value(approval.risk).ok();
+    Frame::Added(AddedEvent::Ask {
+        ask_id: approval.approval_id.as_str().to_owned(),
+        subject: json!({
+            "tool": tool, "arguments": approval.subject, "agents": below, "details": details(approval),
+        }),
+        risk: risk.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned(),
+        options: options.and_then(|options| serde_json::from_value(options).ok()).unwrap_or_default(),
+        free_text: false,
+        deadline: approval.timeout_at.as_str().to_owned(),
+        reason: approval.reason.clone(),
+    })
+}
+
+/// What `d` shows.
+fn details(approval: &Approval) -> String {
+    let containment = serde_json::to_value(approval.containment).unwrap_or_default();
+    let mut lines = vec![
+        format!("{} · asked by {} {}", approval.approval_id, approval.actor.kind.as_str(), approval.actor.id),
+        format!(
+            "rules: {} · containment: {}",
+            approval.rules.join(", "),
+            containment.as_str().unwrap_or_default()
+        ),
+        format!("denied if nobody answers until {}", approval.timeout_at),
+    ];
+    for (name, value) in &approval.subject {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        lines.push(format!("{name}: {text}"));
+    }
+    lines.join("\n")
+}
+
+fn in_words(outcome: &ApprovalOutcome) -> String {
+    let what = match outcome.status {
+        ApprovalStatus::Approved => "approved",
+        ApprovalStatus::Denied => "denied",
+        ApprovalStatus::TimedOut => return "nobody answered in time, so it is denied".to_owned(),
+        ApprovalStatus::Pending => "open",
+    };
+    match &outcome.resolved_by {
+        Some(who) => format!("{what} by {who}"),
+        None => what.to_owned(),
+    }
+}
+
+fn tool_frame(tool: ToolProgress) -> Frame {
+    let ToolProgress { name, call_id: tool_id, status, delta, args, result, .. } = tool;
+    let delta = delta.unwrap_or_default();
+    let event = match status {
+        ToolStatus::Started => AssistantEvent::ToolcallStart { tool_id, tool_name: name },
+        ToolStatus::Arguments => AssistantEvent::ToolcallInputDelta { tool_id, delta },
+        ToolStatus::Called => AssistantEvent::ToolcallInput { tool_id, input: args.unwrap_or_default() },
+        ToolStatus::Output => return Frame::Added(AddedEvent::ToolOutput { tool_id, delta }),
+        ToolStatus::Done => AssistantEvent::ToolcallResult { tool_id, result: result.unwrap_or_default() },
+    };
+    Frame::Contract(Event::MessageUpdate { event })
+}
+
+fn payload<T: DeserializeOwned>(event: &EventEnvelope) -> Option<T> {
+    serde_json::from_str(event.payload.get()).ok()
+}
+
+fn millis(event: &EventEnvelope) -> i64 {
+    Moment::parse(event.ts.as_str()).map(Moment::unix_millis).unwrap_or_default()
+}
+
+fn message(error: Option<ErrorEnvelope>) -> String {
+    error.map_or_else(|| "the daemon does not say why".to_owned(), |error| error.message)
+}
+
+#[cfg(test)]
+mod tests;
