@@ -11,6 +11,8 @@ use swb_rules::redact::{RedactedStream, redact};
 use swb_rules::shell::{Mode, Scope, judge, parse};
 
 const MEGABYTE: f64 = 1_000_000.0;
+const ORDINARY: &str = "ordinary output";
+const WANTED_MEGABYTES: f64 = 200.0;
 
 fn main() {
     let quick = std::env::args().any(|argument| argument == "--quick");
@@ -80,7 +82,7 @@ fn redaction_rows(time: Duration, size: usize) {
     );
     let key = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
     let texts = [
-        ("ordinary output", ordinary.to_owned()),
+        (ORDINARY, ordinary.to_owned()),
         (
             "a secret in every tenth line",
             format!("{}token {key} password=hunter2hunter\n", ordinary.repeat(2)),
@@ -107,8 +109,16 @@ fn redaction_rows(time: Duration, size: usize) {
         let limit = best(time, || {
             black_box(memchr::memchr(0, black_box(text.as_bytes())));
         });
+        // What is wanted is wanted of what is usual; the others show that the unusual is not a way to stall it.
+        let wanted = match name {
+            ORDINARY if megabytes / ours >= WANTED_MEGABYTES => {
+                format!(", wanted >= {WANTED_MEGABYTES} MB/s (met)")
+            }
+            ORDINARY => format!(", wanted >= {WANTED_MEGABYTES} MB/s (MISSED)"),
+            _ => String::new(),
+        };
         println!(
-            "redact, {name}: ours {:.0} MB/s, in chunks {:.0} MB/s, memchr {:.0} MB/s, ratio {:.3}",
+            "redact, {name}: ours {:.0} MB/s, in chunks {:.0} MB/s, memchr {:.0} MB/s, ratio {:.3}{wanted}",
             megabytes / ours,
             megabytes / chunked,
             megabytes / limit,

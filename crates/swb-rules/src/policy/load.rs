@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::OnceLock;
 
 use cedar_policy::ffi::DetailedError;
 use cedar_policy::{Effect as CedarEffect, Policy, PolicySet};
@@ -208,7 +209,8 @@ impl Reading {
             },
             reason: text("reason").or_else(|| text("ask")),
         };
-        self.rules.push(Rule { info: info.into(), policy, looks_at_approved, waits_for_approval });
+        let (info, bare) = (info.into(), OnceLock::new());
+        self.rules.push(Rule { info, policy, looks_at_approved, waits_for_approval, bare });
     }
 
     /// File and line, with the column where several rules stand on one line.

@@ -1,11 +1,12 @@
 //! One rule: what it is called, where it stands, what it can apply to.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cedar_policy::{
     ActionConstraint, EntityTypeName, EntityUid, Policy, PrincipalConstraint, ResourceConstraint,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::actor::ActorKind;
 use super::resource::ResourceKind;
@@ -64,9 +65,28 @@ pub(super) struct Rule {
     pub(super) looks_at_approved: bool,
     /// It says nothing unless `context.approved`.
     pub(super) waits_for_approval: bool,
+    /// Made when it is first needed, because it takes as long as ten decisions.
+    pub(super) bare: OnceLock<Policy>,
 }
 
 impl Rule {
+    /// The rule as it stands in a slice, without what being in there says already: Cedar would look at it each time.
+    pub(super) fn bare(&self) -> &Policy {
+        self.bare.get_or_init(|| self.without_scope())
+    }
+
+    fn without_scope(&self) -> Policy {
+        let Ok(mut json) = self.policy.to_json() else { return self.policy.clone() };
+        json["action"] = json!({ "op": "All" });
+        if let PrincipalConstraint::Is(_) = self.policy.principal_constraint() {
+            json["principal"] = json!({ "op": "All" });
+        }
+        if let ResourceConstraint::Is(_) = self.policy.resource_constraint() {
+            json["resource"] = json!({ "op": "All" });
+        }
+        Policy::from_json(None, json).unwrap_or_else(|_| self.policy.clone())
+    }
+
     /// Whether it may speak when nobody has approved.
     pub(super) fn may_speak_unapproved(&self) -> bool {
         !self.waits_for_approval

@@ -53,9 +53,12 @@ impl Slice {
     }
 
     fn only(&self, rules: &[Rule], may_speak: fn(&Rule) -> bool) -> PolicySet {
-        let kept = self.all.policies().filter(|policy| rule_of(policy.id(), rules).is_none_or(may_speak));
+        let kept = self.all.policies().filter_map(|policy| match rule_of(policy.id(), rules) {
+            Some(rule) => may_speak(rule).then(|| rule.bare().new_id(policy.id().clone())),
+            None => Some(policy.clone()),
+        });
         // Part of a set is a set.
-        PolicySet::from_policies(kept.cloned()).unwrap_or_else(|_| self.all.clone())
+        PolicySet::from_policies(kept).unwrap_or_else(|_| self.all.clone())
     }
 }
 
