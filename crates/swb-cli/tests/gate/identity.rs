@@ -85,10 +85,15 @@ fn the_users_token_is_worth_nothing_in_its_hands() {
         )
     };
     let messages = "/api/v1/messages?project_id=mine";
-    let script = format!("{}{}", ask(messages, &token), ask("/metrics", &token));
+    let post =
+        ask("/agui", &token).replacen("GET", "POST", 1).replacen("Host:", "Content-Length: 2\\r\\nHost:", 1);
+    let post = post.replacen("\\r\\n\\r\\n", "\\r\\n\\r\\n{}", 1);
+    let script = [ask(messages, &token), ask("/metrics", &token), ask("/agui/stream", &token), post].concat();
     let said = run(&world, "sess_ada", None, &script);
-    assert_eq!(said.lines, ["HTTP/1.1 403 Forbidden", "HTTP/1.1 403 Forbidden"]);
-    assert_eq!(last(&world, "message.read"), ("agent:sess_ada".to_owned(), "denied".to_owned()));
+    assert_eq!(said.lines, ["HTTP/1.1 403 Forbidden"; 4]);
+    for method in ["message.read", "events.subscribe", "agent.run"] {
+        assert_eq!(last(&world, method), ("agent:sess_ada".to_owned(), "denied".to_owned()), "{method}");
+    }
     let own = world.swb(["token", "--agent", "sess_ada"]).ok().stdout.trim().to_owned();
     let other = world.swb(["token", "--agent", "sess_eve"]).ok().stdout.trim().to_owned();
     let script = format!("{}{}", ask(messages, &own), ask(messages, &other));

@@ -18,6 +18,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use futures_util::stream;
+use serde_json::Map;
 use swb_bus::CallError;
 use swb_proto::approval::{self, Approval, ApprovalStatus, WhichApproval};
 use swb_proto::error::{ERR_HANDLER, ERR_SHUTTING_DOWN};
@@ -50,6 +51,10 @@ pub(crate) async fn post_run(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Failure> {
+    if visit.is_impostor() {
+        // The gate refuses and records it, before anything here is told.
+        visit.pass_about("agent/run", &Map::new(), async { Ok(()) }).await?;
+    }
     let input = RunAgentInput::read(body).await?;
     let seat = sse::seat(&app)?;
     let Some(resume) = input.resume.as_deref().filter(|resume| !resume.is_empty()) else {
