@@ -3,7 +3,7 @@
 //! A call is asked about with `policy.decide` under an id of its own. If somebody has to agree, `approval.wait` waits for
 //! that, and `policy.decide` under the same id says what has come of it. A daemon that is away, or goes while it is asked,
 //! is asked again under the same id, so a question is put to people once; it is away for good when the deadline of the
-//! question has passed, and the call is denied.
+//! question has passed, and the call is denied. A call that is aborted cancels its wait, which takes the question back.
 //!
 //! The rules of the daemon alone decide, and nobody is asked twice; only a mode that changes nothing still does not. What
 //! was lent is judged by whoever lends it. Proof: unit tests beside it, and `crates/swb-cli/tests/gate/tools.rs` with a real
@@ -27,6 +27,8 @@ use super::control::Control;
 
 /// How long a daemon that is away may stay away beyond the deadline of the question: a restart leaves that much.
 const GRACE: Duration = Duration::from_secs(30);
+/// How long a question that is taken back is waited for, so that the daemon knows of the wait before its end.
+const TAKE_BACK: Duration = Duration::from_millis(300);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// Arguments that are longer than this as a whole are shortened, for a line has an end.
@@ -66,13 +68,21 @@ impl House {
 
     /// Asks whether the call may be made. The error is the reason why not.
     pub(super) async fn permit(&self, errand: &Errand<'_>) -> Result<(), String> {
-        let params = self.params(&new_id(), errand)?;
+        let ask_id = new_id();
+        let params = self.params(&ask_id, errand)?;
+        let mut unsettled = Unsettled { house: self, ask_id: Some(ask_id) };
         let deadline = Instant::now() + self.control.patience + GRACE;
         let mut pause = FIRST_PAUSE;
         loop {
             let why = match self.ask(&params).await {
-                Ok(()) => return Ok(()),
-                Err(No::Said(reason)) => return Err(reason),
+                Ok(()) => {
+                    unsettled.ask_id = None;
+                    return Ok(());
+                }
+                Err(No::Said(reason)) => {
+                    unsettled.ask_id = None;
+                    return Err(reason);
+                }
                 Err(No::Unheard(why)) => why,
             };
             if Instant::now() + pause > deadline {
@@ -132,6 +142,28 @@ impl House {
             other => No::Unheard(other.to_string()),
         })?;
         Ok(line.insert(made).clone())
+    }
+}
+
+/// A call that was asked about and let go of: people may have been asked, too. Whoever cancels its wait for an approval takes
+/// the question back, and a question that was never put is not there.
+struct Unsettled<'a> {
+    house: &'a House,
+    ask_id: Option<ApprovalId>,
+}
+
+impl Drop for Unsettled<'_> {
+    fn drop(&mut self) {
+        let line = self.house.line.try_lock().ok().and_then(|line| line.clone());
+        let (Some(approval_id), Some(line), Ok(runtime)) =
+            (self.ask_id.take(), line, tokio::runtime::Handle::try_current())
+        else {
+            return;
+        };
+        runtime.spawn(async move {
+            let wait = line.call::<Wait>(WaitParams { approval_id, timeout_ms: None });
+            let _ = tokio::time::timeout(TAKE_BACK, wait).await;
+        });
     }
 }
 

@@ -207,3 +207,23 @@ fn what_was_decided_about_a_call_is_in_the_record() {
     drop(agent);
     office.world.swb(["down"]).ok();
 }
+
+#[test]
+fn an_aborted_call_takes_its_question_back() {
+    let office = Office::new();
+    let mut agent = HostedAgent::start(&office, None, &[]);
+    agent.prompt(&format!("!tool bash {}", json!({ "command": "echo it > never.txt" })));
+    let asked = office.pending(1);
+    agent.send(&json!({ "type": "abort", "id": "a" }));
+    agent.results();
+    office.pending(0);
+    let all = office.world.swb(["--json", "approvals", "--all"]).ok().json_lines();
+    assert_eq!(
+        (&all[0]["approval_id"], &all[0]["status"]),
+        (&asked[0]["approval_id"], &json!("denied")),
+        "{all:?}"
+    );
+    assert!(!office.project.join("never.txt").exists());
+    drop(agent);
+    office.world.swb(["down"]).ok();
+}

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use swb_bus::{BusHandler, CallContext};
+use swb_bus::{BusHandler, CallContext, StopReason};
 use swb_proto::approval::{
     ApprovalBody, ApprovalDecision, ApprovalList, ApprovalResolved, ApprovalStatus, ListApprovalsParams,
     ResolveParams, WaitParams,
@@ -115,6 +115,11 @@ async fn wait(ctx: CallContext, approvals: Arc<Approvals>, params: WaitParams) -
     let approval = find(&ctx, &approvals, &params.approval_id)?;
     let id = params.approval_id.as_str();
     let Some(waiting) = approvals.wait_for(id) else { return to_reply(&approval) };
+    let _waits = asked_by(ctx.caller().actor(), &approval).then(|| Waits {
+        ctx: ctx.clone(),
+        approvals: Arc::clone(&approvals),
+        id: id.to_owned(),
+    });
     let patience = async {
         match params.timeout_ms {
             Some(limit) => tokio::time::sleep(Duration::from_millis(limit)).await,
@@ -128,6 +133,36 @@ async fn wait(ctx: CallContext, approvals: Arc<Approvals>, params: WaitParams) -
     };
     // As it is now; or, if that is forgotten already, as it was with what has come out.
     to_reply(&approvals.get(id).unwrap_or(Approval { outcome, ..approval }))
+}
+
+/// The one who asked, while it waits. If it cancels that, it does not want to know any more, and the question is taken back;
+/// a connection that breaks says nothing of the sort.
+struct Waits {
+    ctx: CallContext,
+    approvals: Arc<Approvals>,
+    id: String,
+}
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        if self.ctx.cancel_signal().reason() != Some(StopReason::Cancelled) {
+            return;
+        }
+        let (approvals, id) = (Arc::clone(&self.approvals), std::mem::take(&mut self.id));
+        // The disk is not waited for here. Where there is no runtime any more, the deadline ends it.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn_blocking(move || {
+                if let Err(error) = approvals.withdraw(&id) {
+                    tracing::warn!(%error, "a question was not taken back; its deadline ends it");
+                }
+            });
+        }
+    }
+}
+
+fn asked_by(actor: &Actor, approval: &Approval) -> bool {
+    let asker = &approval.request.input.actor;
+    actor.kind.as_str() == "agent" && asker.is_agent() && asker.root() == actor.id.as_str()
 }
 
 /// A question that the caller may see. One that it may not see is not there.

@@ -1,7 +1,7 @@
 //! Redaction: secrets leave no text that is recorded or sent.
 //!
-//! [`redact`] takes a whole text, [`RedactedStream`] takes one in chunks, [`RedactedDeltas`] many in turns,
-//! [`redact_json`] takes a JSON value. A secret becomes `[REDACTED:CATEGORY]`; what is reported about it is where it was and which rule found it, never the value.
+//! [`redact`] takes a whole text, [`RedactedStream`] takes one in chunks, [`redact_json`] takes a JSON value. A secret
+//! becomes `[REDACTED:CATEGORY]`; what is reported about it is where it was and which rule found it, never the value.
 //!
 //! ```text
 //! text ─ anchors (one automaton) ─► shapes, assignment, pem ─► run ─► scanner ─► text with placeholders
@@ -25,7 +25,6 @@ mod anchors;
 mod assignment;
 mod category;
 mod custom;
-mod deltas;
 mod json;
 mod paths;
 mod pem;
@@ -39,7 +38,6 @@ mod view;
 
 pub use category::{Category, Match};
 pub use custom::{Characters, CustomRule, CustomRuleError, CustomRules, install};
-pub use deltas::RedactedDeltas;
 pub use json::redact_json;
 pub use paths::without_paths;
 pub use stream::RedactedStream;
