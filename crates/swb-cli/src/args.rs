@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueHint};
 
+use crate::commands::agents::{AgentsArgs, CancelArgs, LogsArgs, SendArgs, WhyArgs};
 use crate::commands::approvals::ApprovalsArgs;
 use crate::commands::audit::AuditCommand;
 use crate::commands::bus::BusCommand;
@@ -70,6 +71,17 @@ pub(crate) enum Command {
     /// Give an agent something to do and see it work; starts the daemon if it is not running.
     #[command(after_help = RUN_HELP)]
     Run(RunArgs),
+    /// List the agents at work: session, state, what for, age, tokens, cost, containment.
+    Agents(AgentsArgs),
+    /// Show what a session has done, and with --follow what it does.
+    #[command(after_help = LOGS_HELP)]
+    Logs(LogsArgs),
+    /// Say something to an agent: it hears it when it is done, or before its next step.
+    Send(SendArgs),
+    /// End a run, with everything it has started.
+    Cancel(CancelArgs),
+    /// Tell what a run waits for: an approval, a tool, its model, a slot, another run.
+    Why(WhyArgs),
     /// Be an agent that a parent drives over stdin and stdout; works without the daemon.
     #[command(after_help = RPC_HELP)]
     Rpc(RpcArgs),
@@ -144,6 +156,13 @@ this session, d details; somebody else may answer with `swb approvals`. Without 
 what needs approval is denied, and the exit code says so.
 Exit codes: 0 done, 7 the turn failed, 8 the agent went away, 9 something was denied because nobody was there to
             ask, 129 the terminal went away, 130 cancelled or left, 143 terminated.";
+
+const LOGS_HELP: &str = "\
+Examples:
+  swb logs                                the only one at work
+  swb logs 7QK2PX                         one end of an id, as `swb agents --all` shows it
+  swb logs 7QK2PX --follow                questions can be answered here; Ctrl-C leaves it at work
+  swb logs 7QK2PX --json | jq -r .topic   the events themselves";
 
 const RPC_HELP: &str = "\
 Example:

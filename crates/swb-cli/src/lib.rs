@@ -98,6 +98,11 @@ fn run(swb: Swb, io: &Io) -> Result<u8, Failure> {
     runtime.block_on(async {
         match swb.command {
             Command::Run(args) => commands::run::run(args, set, io).await,
+            Command::Agents(args) => commands::agents::agents(&args, io).await,
+            Command::Logs(args) => commands::agents::logs(&args, io).await,
+            Command::Send(args) => commands::agents::send(args, io).await,
+            Command::Cancel(args) => commands::agents::cancel(args, io).await,
+            Command::Why(args) => commands::agents::why(&args, io).await,
             Command::Up(args) => commands::up::run(&args, set, io).await,
             Command::Down(args) => commands::down::run(args, io).await,
             Command::Restart => commands::restart::run(set, io).await,

@@ -10,9 +10,10 @@ struct Step {
     expected: Vec<String>,
 }
 
-fn transcript() -> Vec<Step> {
+/// The blocks that begin with this.
+fn transcript(fence: &str) -> Vec<Step> {
     let readme = include_str!("../../../README.md");
-    let blocks = readme.split("```console\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let blocks = readme.split(fence).skip(1).filter_map(|rest| rest.split("```").next());
     let mut steps: Vec<Step> = Vec::new();
     for line in blocks.flat_map(str::lines) {
         match line.strip_prefix("$ ") {
@@ -45,12 +46,25 @@ fn matches(pattern: &str, line: &str) -> bool {
 
 #[test]
 fn the_transcript_of_the_readme_really_runs() {
+    let steps = transcript("```console\n");
+    assert!(steps.len() >= 9, "the transcript is there");
+    run(steps);
+}
+
+/// On a machine of its own, because it is what a newcomer does first.
+#[test]
+fn the_tour_of_the_readme_really_runs() {
+    let steps = transcript("```console tour\n");
+    assert!(steps.len() >= 3 && steps[0].command.contains("show me around"), "the tour is there");
+    run(steps);
+}
+
+fn run(steps: Vec<Step>) {
     let binary = env!("CARGO_BIN_EXE_swb");
     let world = World::new().with_binary(binary);
+    std::fs::write(world.folder().join("README.md"), "A project to look at.\n").expect("a file");
     let folder = Path::new(binary).parent().expect("the binary lies in a folder").display();
     let path = format!("{folder}:{}", std::env::var("PATH").unwrap_or_default());
-    let steps = transcript();
-    assert!(steps.len() >= 9, "the transcript is there");
     for Step { command, expected } in steps {
         let mut shell = std::process::Command::new("sh");
         shell.args(["-c", &command]).env_clear().env("SWB_HOME", world.home()).env("PATH", &path);

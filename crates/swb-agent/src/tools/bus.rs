@@ -45,7 +45,9 @@ struct Reading {
     since: Option<String>,
 }
 
-const PROJECT: &str = "The project; if not given, the bus file nearest to the current folder is used.";
+const PROJECT: &str = "The project; if not given, the bus of this run is used, else the bus file nearest to the current folder.";
+/// Where whoever runs us names the bus of the run.
+const BUS_OF_RUN: [&str; 2] = ["MESSAGE_BUS", "JRUN_MESSAGE_BUS"];
 
 impl Tool for BusPost {
     fn name(&self) -> &'static str {
@@ -142,9 +144,13 @@ impl Tool for BusRead {
 fn open(wanted: &Where, place: &Place) -> Result<(MessageBus, Scope), ToolError> {
     let (project, task) = (wanted.project.trim(), wanted.task.trim());
     let path = if project.is_empty() {
-        let found = discover(&place.folder()).map_err(|_| {
-            ToolError::refused("there is no bus file in this folder or above it: name the project")
-        })?;
+        let mut named = BUS_OF_RUN.iter().filter_map(std::env::var_os);
+        let found = match named.find(|path| !path.is_empty()) {
+            Some(path) => path.into(),
+            None => discover(&place.folder()).map_err(|_| {
+                ToolError::refused("there is no bus file in this folder or above it: name the project")
+            })?,
+        };
         BusPath::new(found)
     } else {
         BusPath::in_root(&place.messages, project, (!task.is_empty()).then_some(task))

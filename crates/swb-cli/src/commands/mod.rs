@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub(crate) mod agents;
 pub(crate) mod approvals;
 pub(crate) mod audit;
 pub(crate) mod bus;

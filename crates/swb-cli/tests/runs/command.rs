@@ -275,3 +275,35 @@ fn a_daemon_that_dies_in_the_middle_costs_nothing_of_the_answer() {
     assert_eq!(seen.trim_end(), expected.trim_end());
     assert_eq!(wait_for("swb run to end", || process.try_wait().unwrap()).code(), Some(0));
 }
+
+#[test]
+fn the_tour_shows_everything_with_somebody_there_and_without() {
+    let bare = Bare::new();
+    let ran = bare.swb(&["run", "show me around"]);
+    assert_eq!(ran.code, Some(9), "{}", ran.stderr);
+    assert!(
+        ran.stdout.contains("That was denied") && ran.stdout.contains("What to try next"),
+        "{}",
+        ran.stdout
+    );
+    let mut terminal = bare.terminal(&["run", "show me around"]);
+    terminal.until("May bash do this?");
+    terminal.press("y");
+    assert_eq!(terminal.exit_code(), Some(0), "{}", terminal.text());
+    let text = terminal.text();
+    for part in [
+        "Somebody is new here",
+        "● read  notes.txt",
+        "hello from an agent",
+        "You agreed",
+        "● bus_post",
+        "◆ ",
+        "ANTHROPIC_API_KEY",
+        "✓ done",
+    ] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+    assert!(!bare.folder.join(".swb-tour").exists());
+    let session = bare.runs().last().unwrap()["session_id"].as_str().unwrap().to_owned();
+    assert!(bare.swb(&["logs", &session]).ok().stdout.contains("approved by"));
+}

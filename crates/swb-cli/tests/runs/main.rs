@@ -11,5 +11,6 @@ mod foreign;
 mod house;
 mod kills;
 mod life;
+mod seen_from_elsewhere;
 #[path = "../run/terminal.rs"]
 mod terminal;

@@ -6,6 +6,7 @@
 
 mod script;
 mod summary;
+mod tour;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,6 +77,10 @@ fn next_step(prompt: &Prompt) -> Step {
     };
     let text = messages[asked].user_text().unwrap_or_default();
     let done = messages[asked..].iter().filter(|message| message.role == Role::Assistant).count();
+    if text.trim() == tour::PROMPT {
+        let step = tour::step(done, messages.last().map(AsRef::as_ref));
+        return step.unwrap_or_else(|| Step::saying("That was the tour."));
+    }
     let files = given_files(prompt);
     match script::parse(text, &files).into_iter().nth(done) {
         Some(step) => step,

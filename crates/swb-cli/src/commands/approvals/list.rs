@@ -105,7 +105,7 @@ pub(super) fn left(approval: &Approval) -> String {
     format!("{style}{} left{style:#}", age(left))
 }
 
-pub(super) fn since(at: &Timestamp) -> String {
+pub(crate) fn since(at: &Timestamp) -> String {
     let since = Moment::now().unix_millis() - millis(at);
     age(Duration::from_millis(u64::try_from(since).unwrap_or(0)))
 }

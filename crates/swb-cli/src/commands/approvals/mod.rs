@@ -9,6 +9,8 @@ mod grants;
 mod list;
 mod show;
 
+pub(crate) use list::since;
+
 use clap::{Args, Subcommand};
 use swb_proto::Meta;
 

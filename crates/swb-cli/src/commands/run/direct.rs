@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::ValueEnum;
 use swb_daemon::Paths;
 
-use super::drive::Drive;
+use super::drive::{Bond, Drive};
 use super::prompt::{self, Said, Wanted};
 use super::{RunArgs, Seat, child};
 use crate::failure::Failure;
@@ -40,6 +40,7 @@ pub(super) async fn run(args: RunArgs, said: Said, set: &[String], io: &Io) -> R
         arguments.push("--asks".into());
     }
     let link = child::start(&arguments)?;
-    let finish = Drive::new(link, seat.view, seat.keyboard, seat.signals, false).run(Some(&prompt)).await?;
+    let finish =
+        Drive::new(link, seat.view, seat.keyboard, seat.signals, Bond::Child).run(Some(&prompt)).await?;
     Ok(finish.code)
 }

@@ -62,6 +62,17 @@ enum Stage {
     Over,
 }
 
+/// What a run is to us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bond {
+    /// A child, which ends with us.
+    Child,
+    /// Wanted by us, at work without us.
+    Run,
+    /// Somebody else's: we only look.
+    Watch,
+}
+
 /// How a run ended for us.
 #[derive(Debug)]
 pub(super) struct Finish {
@@ -86,8 +97,7 @@ pub(super) struct Drive {
     /// What an error with the prompt's id said: the turn has failed, or was never begun.
     refused: Option<String>,
     interrupted: bool,
-    /// The run goes on without us.
-    outlives: bool,
+    bond: Bond,
     /// When the turn is aborted, unless somebody leaves before.
     abort_at: Option<Instant>,
     /// Calls that were denied because nobody could be asked.
@@ -95,13 +105,12 @@ pub(super) struct Drive {
 }
 
 impl Drive {
-    /// `outlives`: whether the run goes on when we leave.
     pub(super) fn new(
         link: Link,
         view: View,
         keyboard: Option<Keyboard>,
         signals: Signals,
-        outlives: bool,
+        bond: Bond,
     ) -> Self {
         Drive {
             link,
@@ -115,7 +124,7 @@ impl Drive {
             stats: None,
             refused: None,
             interrupted: false,
-            outlives,
+            bond,
             abort_at: None,
             denied: 0,
         }
@@ -274,9 +283,10 @@ impl Drive {
             Signal::Interrupt if self.interrupted || self.stage != Stage::Running => {
                 return Err(Cut::Left(exit_code::ABORTED));
             }
+            Signal::Interrupt if self.bond == Bond::Watch => return Err(Cut::Left(exit_code::ABORTED)),
             Signal::Interrupt => {
                 self.interrupted = true;
-                match self.view.screen().filter(|_| self.outlives) {
+                match self.view.screen().filter(|_| self.bond == Bond::Run) {
                     Some(screen) => {
                         screen.aborting(MAY_LEAVE);
                         self.abort_at = Some(Instant::now() + SECOND_THOUGHT);

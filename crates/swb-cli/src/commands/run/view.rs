@@ -65,6 +65,15 @@ impl View {
         }
     }
 
+    /// How much would be written.
+    pub(super) fn waiting(&self) -> usize {
+        match self {
+            View::Screen(screen) => screen.backlog(),
+            View::Answer(answer) => answer.pending.len(),
+            View::Json(pending) => pending.len(),
+        }
+    }
+
     /// What is to be written now.
     pub(super) fn output(&mut self) -> Vec<u8> {
         match self {

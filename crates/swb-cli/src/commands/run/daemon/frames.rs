@@ -3,7 +3,7 @@
 //! Pure: an event goes in, frames come out. Events of other runs and sessions give none. Approvals become questions; how
 //! many were denied because nobody could be asked is counted.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -41,6 +41,8 @@ pub(super) struct Teller {
     usage: RunUsage,
     /// When the agents that it has started began, in milliseconds.
     subagents: HashMap<u64, i64>,
+    /// What was asked.
+    asked: HashSet<ApprovalId>,
     is_over: bool,
 }
 
@@ -71,6 +73,7 @@ impl Teller {
             denied: 0,
             usage: RunUsage::default(),
             subagents: HashMap::new(),
+            asked: HashSet::new(),
             is_over: false,
         }
     }
@@ -223,6 +226,12 @@ impl Teller {
             }
         };
         Frame::Contract(event)
+    }
+
+    /// A question for whoever is here, once.
+    pub(super) fn ask(&mut self, approval: &Approval) -> Option<Frame> {
+        let is_new = self.asked.insert(approval.approval_id.clone());
+        (is_new && self.attended == Attended::Here).then(|| question(approval))
     }
 
     fn approval(&mut self, what: &str, event: &EventEnvelope) -> Told {

@@ -12,7 +12,9 @@ use swb_bus::{BusHandle, EventStream};
 use swb_daemon::Paths;
 use swb_proto::TopicGlob;
 use swb_proto::agent::{AddedCommand, Command, Frame};
-use swb_proto::approval::{ApprovalDecision, Resolve, ResolveParams};
+use swb_proto::approval::{
+    ApprovalDecision, ApprovalStatus, List, ListApprovalsParams, Resolve, ResolveParams,
+};
 use swb_proto::event::GapReason;
 use swb_proto::id::ApprovalId;
 use swb_proto::run::{Attended, Cancel, CancelRunParams, Get, RunTaken, WhichRun};
@@ -37,17 +39,45 @@ const ALLOW: &str = "allow";
 /// The line to a run that was just begun.
 pub(super) async fn to(handle: BusHandle, taken: RunTaken, attended: Attended) -> Result<Link, Failure> {
     let teller = Teller::new(taken.run_id, taken.session_id, attended);
+    let ready = shown(teller.ready(""));
+    open(handle, teller, taken.after, attended, VecDeque::from([ready])).await
+}
+
+/// The line to a run that is under way: what is asked already is asked here, too.
+pub(super) async fn join(
+    handle: BusHandle,
+    taken: RunTaken,
+    attended: Attended,
+    model: &str,
+) -> Result<Link, Failure> {
+    let mut teller = Teller::new(taken.run_id, taken.session_id, attended);
+    let status = Some(ApprovalStatus::Pending);
+    let session_id = Some(teller.session.clone());
+    let params = ListApprovalsParams { status, session_id, workspace_id: None };
+    let open_questions = handle.call::<List>(params).await?.approvals;
+    let mut pending = VecDeque::from([shown(teller.ready(model))]);
+    pending.extend(open_questions.iter().filter_map(|approval| teller.ask(approval)).map(shown));
+    open(handle, teller, taken.after, attended, pending).await
+}
+
+async fn open(
+    handle: BusHandle,
+    teller: Teller,
+    after: u64,
+    attended: Attended,
+    pending: VecDeque<Incoming>,
+) -> Result<Link, Failure> {
     let globs = ["agent.run.*", "approval.*"].map(|glob| TopicGlob::try_from(glob.to_owned()));
     let globs = globs.into_iter().collect::<Result<Vec<_>, _>>();
     let globs = globs.map_err(|error| Failure::new("the run cannot be followed").because(error))?;
-    let events = handle.subscribe(globs, Some(taken.after)).await?;
+    let events = handle.subscribe(globs, Some(after)).await?;
     let (commands, words) = mpsc::unbounded_channel();
     let (spoken, frames) = mpsc::channel(WAITING);
     let (told, ended) = oneshot::channel();
     let (asides, heard) = mpsc::unbounded_channel();
     let presence = Presence { paths: Paths::from_env()?, away_since: None };
     let line = Line {
-        pending: VecDeque::from([shown(teller.ready(""))]),
+        pending,
         handle,
         events,
         teller,

@@ -1,13 +1,14 @@
 //! Through the daemon: a run that goes on without us, and that others see, too.
 //!
 //! * `place` – the workspace and the project of this folder, found or made.
-//! * `line` – the line to a run; `frames` – its events, as the frames that are shown.
+//! * `line` – the line to a run; `frames` – its events, as the frames that are shown; `story` – those of the past.
 //!
 //! What nobody looks at is asked about by nobody: without a keyboard the run is told so, and ends with this command.
 
 mod frames;
 mod line;
 mod place;
+pub(crate) mod story;
 
 use std::path::Path;
 
@@ -17,7 +18,7 @@ use swb_proto::Meta;
 use swb_proto::id::{ProfileId, SessionId};
 use swb_proto::run::{Attended, List, ListRunsParams, Run, RunParams, RunTaken, Start};
 
-use super::drive::Drive;
+use super::drive::{Bond, Drive};
 use super::prompt::{self, Said, Wanted};
 use super::{RunArgs, Seat};
 use crate::commands::approvals::find;
@@ -116,7 +117,8 @@ async fn follow(
     let session = taken.session_id.clone();
     let link = line::to(handle.clone(), taken, attended).await?;
     let outlives = attended != Attended::Nobody;
-    let finish = Drive::new(link, seat.view, seat.keyboard, seat.signals, outlives).run(None).await?;
+    let bond = if outlives { Bond::Run } else { Bond::Child };
+    let finish = Drive::new(link, seat.view, seat.keyboard, seat.signals, bond).run(None).await?;
     if finish.left && outlives && !io.json {
         let id = short(session.as_str());
         io.note(format!(

@@ -105,6 +105,11 @@ impl Screen {
         }
     }
 
+    /// One on which nothing moves: for what is over.
+    pub(super) fn still(size: Size, colour: bool, now: Instant) -> Self {
+        Screen { finished: true, ..Screen::new(size, colour, now) }
+    }
+
     pub(super) fn frame(&mut self, frame: &Frame) {
         match frame {
             Frame::Contract(event) => self.event(event),
@@ -347,7 +352,7 @@ impl Screen {
             out.extend_from_slice(HIDE_CURSOR);
         }
         self.region.draw(settled, live, self.size.columns, &mut out);
-        if self.finished {
+        if self.finished && self.hidden {
             out.extend_from_slice(SHOW_CURSOR);
         }
         out
