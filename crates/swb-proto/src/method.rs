@@ -117,6 +117,7 @@ pub const METHODS: &[MethodSpec] = &[
     MethodSpec::of::<run::Cancel>(),
     MethodSpec::of::<run::Steer>(),
     MethodSpec::of::<run::FollowUp>(),
+    MethodSpec::of::<run::Answer>(),
     MethodSpec::of::<run::Get>(),
     MethodSpec::of::<run::List>(),
     MethodSpec::of::<approval::Resolve>(),

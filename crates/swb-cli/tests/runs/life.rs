@@ -160,3 +160,20 @@ fn the_message_bus_hears_of_a_run_and_the_agent_knows_where_it_is() {
     });
     assert!(text.contains("RUN_START") && text.contains(&run), "{text}");
 }
+
+#[test]
+fn a_question_reaches_whoever_looks_on_and_so_does_the_answer() {
+    let house = House::new();
+    let (run, _, after) = house.run("!ask_user Which one? | red | blue\n!then\n!say thanks");
+    let story = house.follow_and(&run, after, |event| {
+        let question = &event["payload"]["question"];
+        if question.is_object() {
+            assert_eq!(question["options"], json!(["red", "blue"]));
+            let params = json!({ "run_id": run, "ask_id": question["ask_id"], "option": "blue" });
+            assert_eq!(house.call("agent.answer", &params)["status"], "delivered");
+        }
+    });
+    story.is_whole();
+    let done = story.of_kind("tool").find(|piece| piece["tool"]["status"] == "done").unwrap();
+    assert!(done["tool"]["result"].as_str().unwrap().contains("blue"), "{done}");
+}

@@ -44,6 +44,8 @@ pub(super) struct Birth<'a> {
     pub(super) agent: &'a str,
     pub(super) model: Option<&'a str>,
     pub(super) profile: Option<&'a str>,
+    /// Somebody answers its questions.
+    pub(super) asks: bool,
     /// It goes on with its history.
     pub(super) goes_on: bool,
     /// Variables that tell it where it is.
@@ -127,6 +129,7 @@ impl Agents {
         for (flag, value) in [("--model", birth.model), ("--profile", birth.profile)] {
             command.extend(value.iter().flat_map(|value| [flag.into(), (*value).into()]));
         }
+        command.extend(birth.asks.then(|| "--asks".into()));
         Ok((command, self.config.runs.containment != "off"))
     }
 

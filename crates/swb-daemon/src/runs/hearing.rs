@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 use swb_proto::agent::{AddedEvent, AssistantEvent, Event, Frame, TaskUpdate, TurnUsage, decode_event};
-use swb_proto::run::{Progress, SubagentProgress, ToolProgress, ToolStatus};
+use swb_proto::run::{Progress, Question, SubagentProgress, ToolProgress, ToolStatus};
 use swb_rules::redact::{RedactedStream, redact, redact_json, without_paths};
 
 /// How much is remembered of what an agent has said since its last call of a tool.
@@ -245,11 +245,17 @@ impl Ear {
             AddedEvent::CompactionEnd { error: Some(error), .. } => {
                 out.push(notice("compaction", presentable(&error)));
             }
-            AddedEvent::CompactionEnd { .. }
-            | AddedEvent::Ask { .. }
-            | AddedEvent::AskClosed { .. }
-            | AddedEvent::LentCall(_)
-            | AddedEvent::LentCancel { .. } => {}
+            AddedEvent::Ask { ask_id, options, free_text, deadline, reason, .. } => {
+                self.fall_silent(out);
+                let text = redact(&reason).text;
+                let question = Question { ask_id, text, options, free_text, deadline };
+                out.push(Heard::Progress(Progress::Question { question }));
+            }
+            AddedEvent::AskClosed { ask_id, outcome } => {
+                self.fall_silent(out);
+                out.push(Heard::Progress(Progress::Answered { ask_id, outcome }));
+            }
+            AddedEvent::CompactionEnd { .. } | AddedEvent::LentCall(_) | AddedEvent::LentCancel { .. } => {}
         }
     }
 }

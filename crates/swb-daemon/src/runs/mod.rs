@@ -41,8 +41,8 @@ use swb_proto::error::{
 };
 use swb_proto::id::{RunId, SessionId};
 use swb_proto::run::{
-    Attended, Budget, Run, RunParams, RunState, RunTaken, RunUsage, RunView, TakenStatus, ToldStatus, Wait,
-    Waits,
+    AnswerParams, Attended, Budget, Run, RunParams, RunState, RunTaken, RunUsage, RunView, TakenStatus,
+    ToldStatus, Wait, Waits,
 };
 use swb_proto::session::{CreateSessionParams, SessionMode};
 use swb_proto::{BusError, TopicGlob};
@@ -305,6 +305,14 @@ impl Runs {
                 Ok((taken.run_id, status))
             }
         }
+    }
+
+    /// `agent.answer`: the run that got it.
+    pub(crate) async fn answer(&self, session: &SessionId, answer: AnswerParams) -> Result<RunId, BusError> {
+        let (done, done_rx) = oneshot::channel();
+        let order = Order::Answer { answer: Box::new(answer), done };
+        self.0.order(session.as_str(), order).await.map_err(|_| nothing_under_way())?;
+        done_rx.await.map_err(|_| gone())?
     }
 
     /// The run that is meant: by its id, or the one under way in a session, or the last one there.

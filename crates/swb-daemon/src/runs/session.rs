@@ -12,7 +12,7 @@ use swb_host::wire::Exit;
 use swb_proto::agent::{AddedCommand, Command};
 use swb_proto::error::ERR_INVALID_REQUEST;
 use swb_proto::id::RunId;
-use swb_proto::run::{Progress, RunState, RunUsage, Source, ToolStatus};
+use swb_proto::run::{AnswerParams, Attended, Progress, RunState, RunUsage, Source, ToolStatus};
 use swb_proto::{BusError, Timestamp};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
@@ -53,6 +53,8 @@ pub(super) enum Order {
     Cancel { run: RunId, reason: Option<String>, done: oneshot::Sender<()> },
     /// Something for the run under way; no answer if there is none.
     Tell { how: How, text: String, from: String, done: oneshot::Sender<Result<RunId, BusError>> },
+    /// An answer to what the run under way has asked.
+    Answer { answer: Box<AnswerParams>, done: oneshot::Sender<Result<RunId, BusError>> },
     /// What the run under way waits for.
     Look { done: oneshot::Sender<Option<Look>> },
     /// The session is over.
@@ -141,6 +143,9 @@ impl SessionTask {
             Order::Tell { how, text, from, done } => {
                 let _ = done.send(self.tell(how, text, from).await);
             }
+            Order::Answer { answer, done } => {
+                let _ = done.send(self.answer(*answer).await);
+            }
             Order::Look { done } => {
                 let _ = done.send(self.look());
             }
@@ -189,6 +194,7 @@ impl SessionTask {
             agent: &kept.run.agent,
             model: kept.wanted_model.as_deref(),
             profile: kept.profile_id.as_ref().map(|profile| profile.as_str()),
+            asks: kept.run.attended == Attended::Here,
             goes_on: kept.run.agent == BUILTIN && self.house.agents.has_history(&self.place.session),
             environment: self.house.environment(&self.place, kept),
         };
@@ -428,6 +434,15 @@ impl SessionTask {
         let text = swb_rules::redact::redact(&text).text;
         self.remark(Progress::Input { text, how, from }).await;
         Ok(run)
+    }
+
+    async fn answer(&mut self, answer: AnswerParams) -> Result<RunId, BusError> {
+        let (Some(current), Some(link)) = (&mut self.current, &mut self.link) else { return Err(at_rest()) };
+        let AnswerParams { ask_id, option, text, declined, .. } = answer;
+        let id = current.next_id("answer");
+        let word = AddedCommand::Answer { id, ask_id, option, text, declined };
+        link.say(&word).await.map_err(|error| failed(error.to_string(), "AGENT_GONE"))?;
+        Ok(current.kept.id().clone())
     }
 
     async fn cancel(&mut self, run: &RunId, reason: Option<String>) {

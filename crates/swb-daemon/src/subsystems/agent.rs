@@ -3,7 +3,8 @@
 use swb_bus::{BusHandler, CallContext};
 use swb_proto::id::SessionId;
 use swb_proto::run::{
-    CancelRunParams, ListRunsParams, RunBody, RunCancelled, RunList, TellParams, Told, WhichRun,
+    AnswerParams, CancelRunParams, ListRunsParams, RunBody, RunCancelled, RunList, TellParams, Told,
+    ToldStatus, WhichRun,
 };
 use swb_proto::{BusPayload, BusResult};
 use tokio::sync::oneshot;
@@ -53,6 +54,9 @@ impl BusHandler for AgentRuns {
             }
             ("agent/follow_up", RunBody::Tell(params)) => {
                 ctx.clone().spawn(reply_tx, tell(ctx, runs, How::FollowUp, *params));
+            }
+            ("agent/answer", RunBody::Answer(params)) => {
+                ctx.clone().spawn(reply_tx, answer(ctx, runs, *params));
             }
             (_, other) => {
                 let _ = reply_tx.send(Err(wrong_payload(method, &BusPayload::Run(other))));
@@ -104,4 +108,12 @@ async fn tell(ctx: CallContext, runs: Runs, how: How, params: TellParams) -> Bus
     runs.may_drive(&ctx, &session)?;
     let (run_id, status) = runs.tell(ctx, &session, how, params.text).await?;
     Ok(Told { run_id, session_id: session, status }.into())
+}
+
+async fn answer(ctx: CallContext, runs: Runs, params: AnswerParams) -> BusResult {
+    let kept = runs.which(params.run_id.as_ref(), named(&ctx, params.session_id.clone()).as_ref())?;
+    let session_id = kept.run.session_id;
+    runs.may_drive(&ctx, &session_id)?;
+    let run_id = runs.answer(&session_id, params).await?;
+    Ok(Told { run_id, session_id, status: ToldStatus::Delivered }.into())
 }

@@ -16,6 +16,7 @@ use swb_gateway::auth::{Keyring, Principal};
 use swb_gateway::{Gateway, GatewayOptions};
 use swb_journal::message_bus::{BusOptions, BusPath, Draft, MessageBus};
 use tempfile::TempDir;
+use testkit::World;
 use tokio::runtime::Runtime;
 use tokio::sync::broadcast;
 
@@ -78,6 +79,24 @@ impl Ours {
     pub(crate) fn append(&self, messages: usize) {
         let draft = Draft::new("FACT", "p", vec![b'x'; BODY_BYTES]);
         (0..messages).for_each(|_| drop(self.bus.append(&draft).expect("an append")));
+    }
+}
+
+/// The gateway of a whole daemon: every post is judged by the rules and recorded before it is answered.
+pub(crate) struct House {
+    pub(crate) address: SocketAddr,
+    pub(crate) post_path: String,
+    _world: World,
+}
+
+impl House {
+    pub(crate) fn start() -> Self {
+        let mut world = World::new();
+        world.start();
+        let keyring = Keyring::open(&world.paths().tokens()).expect("a keyring");
+        let token = keyring.token(&Principal::User).expect("a token");
+        let post_path = format!("/t/{token}/api/projects/p/messages");
+        House { address: world.http(), post_path, _world: world }
     }
 }
 

@@ -16,8 +16,8 @@ use crate::method::Method;
 use crate::payload::body;
 
 pub use progress::{
-    Progress, RunCompleted, RunFailed, RunProgress, RunStarted, Source, SubagentProgress, SubagentState,
-    ToolProgress, ToolStatus,
+    Progress, Question, RunCompleted, RunFailed, RunProgress, RunStarted, Source, SubagentProgress,
+    SubagentState, ToolProgress, ToolStatus,
 };
 
 /// Where a run stands.
@@ -249,6 +249,28 @@ pub struct TellParams {
     pub text: String,
 }
 
+/// `agent.answer`: what a run has asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AnswerParams {
+    /// The run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+    /// Its session, for the run under way there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// The question.
+    pub ask_id: String,
+    /// One of its options.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub option: Option<String>,
+    /// Other words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Nobody will answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub declined: bool,
+}
+
 /// What was said to a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Told {
@@ -365,7 +387,9 @@ body! {
         Cancelled(RunCancelled),
         /// Something to say to one.
         Tell(TellParams),
-        /// Its answer.
+        /// An answer to what one has asked.
+        Answer(AnswerParams),
+        /// The answer to both.
         Told(Told),
         /// Which one is meant.
         Which(WhichRun),
@@ -401,6 +425,8 @@ methods! {
     Steer = "agent/steer", "Say something to a run that it hears before its next step", TellParams => Told;
     /// `agent/follow_up`.
     FollowUp = "agent/follow_up", "Say something to a run that it hears when it is done", TellParams => Told;
+    /// `agent/answer`.
+    Answer = "agent/answer", "Answer what a run has asked", AnswerParams => Told;
     /// `agent/get`.
     Get = "agent/get", "One run, and what it waits for", WhichRun => RunView;
     /// `agent/list`.

@@ -101,6 +101,18 @@ pub enum Progress {
         /// Who.
         from: String,
     },
+    /// The agent asks whoever looks on; `agent.answer` answers.
+    Question {
+        /// What.
+        question: Question,
+    },
+    /// A question needs no answer any more.
+    Answered {
+        /// Which one.
+        ask_id: String,
+        /// What became of it.
+        outcome: String,
+    },
     /// Something that whoever looks on should know.
     Notice {
         /// A name for it: `model_retry`, `compaction`, `mcp_server`, `restarted`.
@@ -111,6 +123,23 @@ pub enum Progress {
     /// A word of a later version.
     #[serde(other)]
     Other,
+}
+
+/// A question of an agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// Its id, which the answer names.
+    pub ask_id: String,
+    /// What is asked.
+    pub text: String,
+    /// What may be answered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+    /// Whether other words will do as well.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub free_text: bool,
+    /// Until when.
+    pub deadline: String,
 }
 
 /// How a call of a tool stands.

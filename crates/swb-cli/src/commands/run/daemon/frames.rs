@@ -182,6 +182,16 @@ impl Teller {
             Progress::Tool { tool } => tool_frame(tool),
             Progress::Subagent { subagent } => self.subagent(subagent, millis(event)),
             Progress::Mcp { call } => Frame::Added(AddedEvent::McpCall(*call)),
+            Progress::Question { question } => Frame::Added(AddedEvent::Ask {
+                ask_id: question.ask_id,
+                subject: serde_json::json!({ "tool": "ask_user" }),
+                risk: "low".to_owned(),
+                options: question.options,
+                free_text: question.free_text,
+                deadline: question.deadline,
+                reason: question.text,
+            }),
+            Progress::Answered { ask_id, outcome } => Frame::Added(AddedEvent::AskClosed { ask_id, outcome }),
             Progress::Notice { message, .. } => Frame::Contract(Event::Error { id: None, message }),
             Progress::Input { text, from, .. } => {
                 told.aside = Some(format!("{from}: {text}"));

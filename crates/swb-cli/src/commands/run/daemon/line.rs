@@ -17,7 +17,7 @@ use swb_proto::approval::{
 };
 use swb_proto::event::GapReason;
 use swb_proto::id::ApprovalId;
-use swb_proto::run::{Attended, Cancel, CancelRunParams, Get, RunTaken, WhichRun};
+use swb_proto::run::{Answer, AnswerParams, Attended, Cancel, CancelRunParams, Get, RunTaken, WhichRun};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
@@ -178,8 +178,20 @@ impl Line {
             Word::Contract(Command::GetSessionStats { id }) => {
                 self.pending.push_back(shown(self.teller.stats(id)));
             }
-            Word::Added(AddedCommand::Answer { ask_id, option, .. }) => {
+            Word::Added(AddedCommand::Answer { ask_id, option, .. })
+                if ask_id.starts_with(ApprovalId::PREFIX) =>
+            {
                 self.answer(ask_id, option.as_deref());
+            }
+            Word::Added(AddedCommand::Answer { ask_id, option, text, declined, .. }) => {
+                let run_id = Some(self.teller.run.clone());
+                let params = AnswerParams { run_id, session_id: None, ask_id, option, text, declined };
+                let (handle, asides) = (self.handle.clone(), self.asides.clone());
+                tokio::spawn(async move {
+                    if let Err(error) = handle.call::<Answer>(params).await {
+                        let _ = asides.send(format!("the answer did not get there: {error}"));
+                    }
+                });
             }
             // Nothing else is said to a run that was begun by a call.
             Word::Contract(_) | Word::Added(_) => {}
