@@ -38,6 +38,8 @@ pub(super) struct Teller {
     pub(super) session: SessionId,
     attended: Attended,
     denied: u64,
+    /// The number of the last piece of progress.
+    step: u64,
     usage: RunUsage,
     /// When the agents that it has started began, in milliseconds.
     subagents: HashMap<u64, i64>,
@@ -71,6 +73,7 @@ impl Teller {
             session,
             attended,
             denied: 0,
+            step: 0,
             usage: RunUsage::default(),
             subagents: HashMap::new(),
             asked: HashSet::new(),
@@ -118,7 +121,13 @@ impl Teller {
                 told.frames.push(self.ready(&model.unwrap_or_default()));
             }
             "progress" => {
-                if let Some(RunProgress { progress, .. }) = payload(event) {
+                if let Some(RunProgress { progress, step, .. }) = payload(event) {
+                    // They are numbered without a hole, so one that is missing is noticed.
+                    if self.step > 0 && step > self.step + 1 {
+                        let missing = step - self.step - 1;
+                        told.aside = Some(format!("{missing} pieces of what it did before this are missing"));
+                    }
+                    self.step = step;
                     self.progress(progress, event, &mut told);
                 }
             }

@@ -15,7 +15,6 @@ use swb_proto::agent::{AddedCommand, Command, Frame};
 use swb_proto::approval::{
     ApprovalDecision, ApprovalStatus, List, ListApprovalsParams, Resolve, ResolveParams,
 };
-use swb_proto::event::GapReason;
 use swb_proto::id::ApprovalId;
 use swb_proto::run::{Answer, AnswerParams, Attended, Cancel, CancelRunParams, Get, RunTaken, WhichRun};
 use tokio::sync::{mpsc, oneshot};
@@ -218,11 +217,8 @@ impl Line {
 
     async fn delivery(&mut self, delivery: &Delivery) {
         match delivery {
-            Delivery::Gap(gap) => {
-                if gap.reason != GapReason::Crash {
-                    self.pending
-                        .push_back(said("a part of what it did is not shown: too much at once".to_owned()));
-                }
+            // What is missing of the run itself shows in its numbers; its end may be among it.
+            Delivery::Gap(_) => {
                 self.look_up().await;
             }
             Delivery::Event(event) => {

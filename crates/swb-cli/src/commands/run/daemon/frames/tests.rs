@@ -159,3 +159,15 @@ fn a_subagent_is_shown_with_its_time_and_those_below_it_at_it() {
     let Frame::Contract(Event::SubagentDone { result_preview, duration_secs, .. }) = done else { panic!() };
     assert_eq!((result_preview.as_str(), (duration_secs * 10.0).round()), ("ERROR: no", 25.0));
 }
+
+#[test]
+fn a_piece_that_is_missing_is_noticed() {
+    let mut teller = teller(Attended::Here);
+    let mut at = |step: u64| {
+        let payload = json!({ "run_id": RUN, "step": step, "kind": "text", "delta": "x" });
+        teller.tell(&event("agent.run.progress", &payload)).aside
+    };
+    assert_eq!([at(4), at(5)], [None, None], "whoever joins late begins anywhere");
+    assert!(at(8).unwrap().starts_with("2 pieces"));
+    assert_eq!(at(9), None);
+}

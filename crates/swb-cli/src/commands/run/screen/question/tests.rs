@@ -104,3 +104,22 @@ fn everything_that_would_be_done_is_written_out() {
     assert!(questions.is_new() && !questions.is_new());
     assert!(questions.close("1") && !questions.is_open());
 }
+
+#[test]
+fn what_the_daemon_asks_is_allowed_for_the_session_by_the_daemon_and_denied_once_only() {
+    let mut questions = Questions::default();
+    let subject = json!({ "tool": "bash", "arguments": { "command": "x" }, "details": "rules: r\ncwd: /w" });
+    let ask = |questions: &mut Questions, id: &str, options: &[&str]| {
+        let options: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
+        questions.ask(id, &subject, "low", &options, false, "why");
+    };
+    ask(&mut questions, "1", &[ALLOW, ALLOW_FOR_SESSION, DENY]);
+    assert_eq!(questions.details(Key::Char('d'), 80).len(), 2);
+    assert_eq!(option(questions.key(Key::Char('d'))), None, "details decide nothing");
+    assert_eq!(questions.details(Key::Char('d'), 80).len(), 0, "they are shown once");
+    assert_eq!(option(questions.key(Key::Char('a'))), answered("1", ALLOW_FOR_SESSION));
+    ask(&mut questions, "2", &[ALLOW, DENY]);
+    assert_eq!(option(questions.standing_answer()), None, "the daemon remembers, not we");
+    assert_eq!(option(questions.key(Key::Char('a'))), None, "where it cannot be allowed for long");
+    assert_eq!(option(questions.key(Key::Char('n'))), answered("2", DENY));
+}
