@@ -69,6 +69,7 @@ fn a_run_is_watched_from_another_terminal_and_answered_there() {
     terminal.press("y");
     assert_eq!(terminal.exit_code(), Some(0));
     terminal.until("over");
+    assert!(terminal.text().contains("● bash"), "what became of the call: {}", terminal.text());
     assert!(!house.root.join("notes.txt").exists());
 
     let (_, other, _) = house.run("!say begun, and more\n!stall");

@@ -45,6 +45,8 @@ pub(super) struct Teller {
     subagents: HashMap<u64, i64>,
     /// What was asked.
     asked: HashSet<ApprovalId>,
+    /// Calls of tools that are under way.
+    calls: HashSet<String>,
     is_over: bool,
 }
 
@@ -77,6 +79,7 @@ impl Teller {
             usage: RunUsage::default(),
             subagents: HashMap::new(),
             asked: HashSet::new(),
+            calls: HashSet::new(),
             is_over: false,
         }
     }
@@ -188,7 +191,10 @@ impl Teller {
         let frame = match progress {
             Progress::Text { delta } => piece(AssistantEvent::TextDelta { delta }),
             Progress::Thinking { delta } => piece(AssistantEvent::ThinkingDelta { delta }),
-            Progress::Tool { tool } => tool_frame(tool),
+            Progress::Tool { tool } => {
+                told.frames.extend(self.call(&tool));
+                tool_frame(tool)
+            }
             Progress::Subagent { subagent } => self.subagent(subagent, millis(event)),
             Progress::Mcp { call } => Frame::Added(AddedEvent::McpCall(*call)),
             Progress::Question { question } => Frame::Added(AddedEvent::Ask {
@@ -213,6 +219,18 @@ impl Teller {
             Progress::Other => return,
         };
         told.frames.push(frame);
+    }
+
+    /// The beginning of a call that was under way before we came.
+    fn call(&mut self, tool: &ToolProgress) -> Option<Frame> {
+        let is_new = match tool.status {
+            ToolStatus::Done => !self.calls.remove(&tool.call_id),
+            _ => self.calls.insert(tool.call_id.clone()),
+        };
+        let (tool_id, tool_name) = (tool.call_id.clone(), tool.name.clone());
+        let event = AssistantEvent::ToolcallStart { tool_id, tool_name };
+        (is_new && tool.status != ToolStatus::Started)
+            .then_some(Frame::Contract(Event::MessageUpdate { event }))
     }
 
     fn subagent(&mut self, subagent: SubagentProgress, now: i64) -> Frame {

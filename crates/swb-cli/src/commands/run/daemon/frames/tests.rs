@@ -67,11 +67,22 @@ fn a_run_is_told_like_an_agent_of_our_own() {
         tool[more] = value;
         progress(json!({ "kind": "tool", "tool": tool }))
     };
+    teller.tell(&tool("started", "args", json!(null)));
     let told = teller.tell(&tool("done", "result", "out".into()));
     let result = AssistantEvent::ToolcallResult { tool_id: "c".to_owned(), result: "out".to_owned() };
     assert_eq!(told.frames, [Frame::Contract(Event::MessageUpdate { event: result })]);
     let told = teller.tell(&tool("output", "delta", "x".into()));
-    assert!(matches!(&told.frames[..], [Frame::Added(AddedEvent::ToolOutput { delta, .. })] if delta == "x"));
+    assert!(
+        matches!(&told.frames[1..], [Frame::Added(AddedEvent::ToolOutput { delta, .. })] if delta == "x")
+    );
+    let begun = &told.frames[0];
+    assert!(
+        matches!(
+            begun,
+            Frame::Contract(Event::MessageUpdate { event: AssistantEvent::ToolcallStart { .. } })
+        ),
+        "a call that was under way before we came begins when we hear of it"
+    );
     let end = json!({
         "run_id": RUN, "result": "hi", "duration_ms": 5,
         "usage": { "input_tokens": 3, "output_tokens": 4, "cost_usd": 0.5 },
