@@ -1,0 +1,186 @@
+//! What comes along the line to the agent of a session, and what it means for the run under way.
+
+use swb_proto::agent::Command;
+use swb_proto::run::{Progress, RunUsage, Source, ToolStatus};
+use tokio::time::Instant;
+
+use super::current::{Current, Phase, failed};
+use super::hearing::{Answer, Heard};
+use super::link::Came;
+use super::session::SessionTask;
+use super::{House, kept, telling};
+use crate::records::now;
+
+/// How long an agent may take to say what it has used.
+const CLOSING_PATIENCE: std::time::Duration = std::time::Duration::from_secs(1);
+
+impl SessionTask {
+    pub(super) async fn came(&mut self, came: Came) {
+        match came {
+            Came::Heard(heard) => {
+                for heard in heard {
+                    self.heard(heard).await;
+                }
+            }
+            Came::Complained { upto } => {
+                if let Some(link) = &mut self.link {
+                    link.noted(upto).await;
+                }
+            }
+            Came::Exited(exit) => self.exited(Some(exit)).await,
+            Came::Lost => self.exited(None).await,
+            Came::Nothing => {}
+        }
+    }
+
+    async fn heard(&mut self, heard: Heard) {
+        match heard {
+            Heard::Progress(progress) => self.progress(progress).await,
+            Heard::Ready { model } => {
+                if let Some(link) = &mut self.link {
+                    link.model = Some(model);
+                }
+                if self.current.as_ref().is_some_and(|current| current.phase == Phase::Starting) {
+                    self.hand_over().await;
+                }
+            }
+            Heard::Answered { id, body } => self.answered(&id, body).await,
+            Heard::Refused { id, message } => {
+                let error = Some(message);
+                match id {
+                    Some(id) => self.answered(&id, Answer { error, ..Answer::default() }).await,
+                    None => tracing::debug!(error, "an agent complains"),
+                }
+            }
+            Heard::Turn(usage) => {
+                if let Some(current) = &mut self.current {
+                    current.kept.run.usage.turns += 1;
+                    let mut used = std::mem::take(&mut current.kept.run.usage);
+                    if used.input_tokens == 0 && used.output_tokens == 0 {
+                        kept::add(&mut used, &usage);
+                    }
+                    current.kept.run.usage = used;
+                }
+            }
+            Heard::Below(usage) => {
+                if let Some(current) = &mut self.current {
+                    kept::add(&mut current.below, &usage);
+                }
+            }
+            Heard::Place { end, at_rest } => {
+                if at_rest && let Some(link) = &mut self.link {
+                    link.settle(end).await;
+                }
+            }
+        }
+    }
+
+    async fn progress(&mut self, progress: Progress) {
+        let (Some(current), Some(link)) = (&mut self.current, &mut self.link) else { return };
+        let answers = note_calls(current, &progress);
+        if answers {
+            current.kept.run.usage.turns += 1;
+        }
+        link.nth += 1;
+        if link.told > 0 {
+            // A daemon before us has told it.
+            link.told -= 1;
+            return;
+        }
+        current.step += 1;
+        let source = Source { host: link.generation, offset: link.rest, nth: link.nth };
+        let House { topics, .. } = &*self.house;
+        if let Progress::Mcp { call } = &progress {
+            telling::mcp_call(topics, &current.kept, &current.agent, call);
+        }
+        telling::progress(topics, &current.kept, &current.agent, current.step, Some(source), progress);
+        if answers {
+            // Its model is asked next: time to look at what was used so far.
+            let word = Command::GetSessionStats { id: current.next_id("used") };
+            let _ = link.say(&word).await;
+        }
+    }
+
+    async fn answered(&mut self, id: &str, answer: Answer) {
+        let Some(current) = &mut self.current else { return };
+        if let Some((totals, cost)) = &answer.totals {
+            if !id.starts_with(current.kept.id().as_str()) {
+                return;
+            }
+            current.used(self.before.as_ref(), totals, *cost);
+            let mut total = RunUsage { cost_usd: *cost, ..RunUsage::default() };
+            kept::add(&mut total, totals);
+            current.kept.session_total = Some(total);
+            let usage = current.kept.run.usage.clone();
+            if current.phase == Phase::Closing {
+                return self.finish(None).await;
+            }
+            if let Some(excess) = current.excess() {
+                self.stop(excess, true).await;
+            } else {
+                self.remark(Progress::Usage { usage }).await;
+            }
+            return;
+        }
+        if let Some(is_busy) = answer.is_busy {
+            if !is_busy && current.open.is_empty() {
+                current.is_recovered = false;
+                self.close().await;
+            }
+            return;
+        }
+        // Of what was said under a daemon before us only the ids tell whose it is.
+        let is_ours = current.is_recovered && id.starts_with(current.kept.id().as_str());
+        if !(current.open.remove(id) || is_ours) {
+            return;
+        }
+        let is_prompt = id == current.kept.id().as_str();
+        current.cancelled |= answer.cancelled;
+        if let Some(error) = answer.error.filter(|_| is_prompt) {
+            current.error = Some(failed(error, "AGENT_FAILED"));
+        }
+        if current.open.is_empty() {
+            self.close().await;
+        }
+    }
+
+    /// The agent is done: what has it used?
+    async fn close(&mut self) {
+        let (Some(current), Some(link)) = (&mut self.current, &mut self.link) else { return };
+        if current.is_recovered {
+            let word = Command::GetState { id: current.next_id("state") };
+            let _ = link.say(&word).await;
+            return;
+        }
+        current.phase = Phase::Closing;
+        current.deadline = Some(Instant::now() + CLOSING_PATIENCE);
+        let word = Command::GetSessionStats { id: current.next_id("used") };
+        if link.say(&word).await.is_err() {
+            self.finish(None).await;
+        }
+    }
+
+    /// Says something about the run that its agent did not say.
+    pub(super) async fn remark(&mut self, progress: Progress) {
+        let Some(current) = &mut self.current else { return };
+        if self.link.as_ref().is_some_and(|link| link.told > 0) {
+            return;
+        }
+        current.step += 1;
+        telling::progress(&self.house.topics, &current.kept, &current.agent, current.step, None, progress);
+    }
+}
+
+/// Keeps account of calls; true if the last one that was open is over.
+fn note_calls(current: &mut Current, progress: &Progress) -> bool {
+    let Progress::Tool { tool } = progress else { return false };
+    match tool.status {
+        ToolStatus::Started => current.calls.push((tool.call_id.clone(), tool.name.clone(), now())),
+        ToolStatus::Done => {
+            current.calls.retain(|(id, ..)| *id != tool.call_id);
+            return current.calls.is_empty();
+        }
+        _ => {}
+    }
+    false
+}
