@@ -349,7 +349,7 @@ impl Daemon {
 }
 
 /// Removes a file, if there is one.
-fn remove(path: &std::path::Path) -> io::Result<()> {
+pub(crate) fn remove(path: &std::path::Path) -> io::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),

@@ -11,6 +11,7 @@ while IFS= read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":"\([^"]*\)".*/\1/p')
   case $line in
     *'"type":"prompt"'*deaf*) while :; do sleep 1000; done ;;
+    *'"type":"prompt"'*slow*) sleep 2; printf '{"type":"response","id":"%s","command":"prompt","ok":true}\n' "$id" ;;
     *'"type":"prompt"'*)
       printf '%s\n' 'noise that is no frame' '{"type":"message_update","event":{"type":"text_delta","delta":"from afar"}}'
       printf '%s\n' '{"type":"agent_end","usage":{"input_tokens":3,"output_tokens":2}}'
@@ -52,4 +53,17 @@ fn a_program_that_ignores_a_cancel_is_ended() {
     assert_eq!(house.call("agent.cancel", &json!({ "run_id": run }))["status"], "cancelled");
     assert_eq!(house.follow(run, after).end()["payload"]["cancelled"], true);
     assert!(crate::house::is_gone(child));
+}
+
+#[test]
+fn a_program_that_knows_no_states_comes_to_its_end_under_the_next_daemon() {
+    let house = house();
+    let taken = house
+        .call("agent.run", &json!({ "project_id": house.project, "prompt": "be slow", "agent": "mini" }));
+    let (run, after) = (taken["run_id"].as_str().unwrap(), taken["after"].as_u64().unwrap());
+    testkit::wait("it works", || {
+        house.call("agent.get", &json!({ "run_id": run }))["run"]["state"] == "running"
+    });
+    house.kill_daemon();
+    assert_eq!(house.follow(run, after).end()["topic"], "agent.run.completed");
 }

@@ -1,6 +1,8 @@
 //! kill -9 of daemon, agent and host in the middle of a run.
 
 use serde_json::json;
+use swb_journal::registry::Registry;
+use swb_proto::session::{Session, SessionState};
 use testkit::wait;
 
 use crate::house::{House, is_gone, kill};
@@ -113,4 +115,22 @@ fn down_ends_agents_and_restart_does_not() {
     let (host, child) = house.host(&session);
     house.world.swb(["down", "--yes"]).ok();
     assert!(is_gone(host) && is_gone(child));
+}
+
+#[test]
+fn an_agent_whose_session_has_ended_meanwhile_is_ended() {
+    let house = House::new();
+    let (run, session, after) = house.run("!say begun\n!stall");
+    let (host, child) = house.host(&session);
+    wait("it works", || house.call("agent.get", &json!({ "run_id": run }))["run"]["state"] == "running");
+    house.world.swb(["down", "--keep"]).ok();
+    assert!(!is_gone(host));
+    let file = house.world.paths().state.join("control-sessions.jsonl");
+    let (mut sessions, _) = Registry::<Session>::open(&file, |session| session.session_id.as_str()).unwrap();
+    let ended = Session { state: SessionState::Terminated, ..sessions.get(&session).unwrap().clone() };
+    sessions.put(ended).unwrap();
+    drop(sessions);
+    house.world.swb(["up"]).ok();
+    assert!(is_gone(host) && is_gone(child), "the daemon is ready when it is gone");
+    assert_eq!(house.follow(&run, after).end()["topic"], "agent.run.failed");
 }

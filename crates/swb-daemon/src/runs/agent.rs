@@ -13,6 +13,7 @@ use swb_host::{Limits, Options};
 
 use crate::config::{Config, RunnerConfig};
 use crate::containment;
+use crate::daemon::remove;
 use crate::paths::Paths;
 
 /// The name of the agent that is part of this program.
@@ -149,12 +150,5 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => std::fs::write(to, ""),
         Err(error) => Err(error),
-    }
-}
-
-pub(super) fn remove(path: &Path) -> io::Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
     }
 }

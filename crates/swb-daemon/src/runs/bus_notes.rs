@@ -7,15 +7,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use swb_journal::message_bus::{BusOptions, BusPath, Draft, MessageBus};
-use swb_proto::project::Project;
 
 use super::agent::Place;
 use super::kept::KeptRun;
-
-/// The project's folder on the message bus.
-pub(super) fn slug(project: &Project) -> &str {
-    &project.slug
-}
 
 /// Where the parts of a run lie.
 struct Folders {

@@ -87,6 +87,11 @@ impl Current {
         format!("{}.{what}{}", self.kept.id(), self.said)
     }
 
+    /// The id under which the agent is asked whether it works.
+    pub(super) fn state_id(&self) -> String {
+        format!("{}.state", self.kept.id())
+    }
+
     /// What the run has used, by the totals of its session.
     pub(super) fn used(&mut self, before: Option<&RunUsage>, totals: &TurnUsage, cost: Option<f64>) {
         let turns = self.kept.run.usage.turns;

@@ -1,23 +1,17 @@
 //! How runs end: because somebody wants it, because something is used up, because the agent is gone, or because it is done.
 
-use std::time::Duration;
-
 use swb_host::wire::Exit;
 use swb_proto::BusError;
 use swb_proto::agent::{AddedCommand, Command};
 use swb_proto::id::RunId;
 use swb_proto::run::{Progress, RunState};
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use super::agent::BUILTIN;
 use super::current::{CANCEL_PATIENCE, Phase, cancelled, failed, over_budget};
 use super::kept;
-use super::link::{Came, Link};
 use super::session::{READY_PATIENCE, SessionTask};
 
-/// How long an agent may take to end by itself.
-const GOODBYE: Duration = Duration::from_secs(3);
-const KILL: u8 = 9;
 /// How often an agent that ends in the middle of a run is started again.
 const RESTARTS: u32 = 1;
 
@@ -89,7 +83,7 @@ impl SessionTask {
             current.deadline = Some(Instant::now() + CANCEL_PATIENCE);
         }
         match &mut self.link {
-            Some(link) => link.signal(KILL).await,
+            Some(link) => link.kill().await,
             None => self.finish(None).await,
         }
     }
@@ -152,20 +146,11 @@ impl SessionTask {
         self.house.over(kept, state, &result).await;
     }
 
-    /// Lets the agent go, with everything it has started. What it was at is aborted: an agent that is told to end lets a
-    /// turn come to its own end first.
+    /// Lets the agent go.
     pub(super) async fn let_go(&mut self) {
-        let Some(mut link) = self.link.take() else { return };
-        if self.current.is_some() {
-            let _ = link.say(&Command::Abort { id: "leaving".to_owned() }).await;
+        if let Some(link) = self.link.take() {
+            link.end().await;
         }
-        let _ = link.say(&Command::Shutdown).await;
-        if timeout(GOODBYE, gone(&mut link)).await.is_err() {
-            link.signal(KILL).await;
-            // A host keeps an exit that nobody has seen, and stays for it.
-            let _ = timeout(GOODBYE, gone(&mut link)).await;
-        }
-        let _ = timeout(GOODBYE, link.release()).await;
     }
 
     /// The session is over: so is everything in it.
@@ -182,12 +167,6 @@ impl SessionTask {
         self.let_go().await;
         self.finish(None).await;
     }
-}
-
-/// Waits until the agent is gone.
-async fn gone(link: &mut Link) {
-    let unheard = |_: &[u8]| String::new();
-    while !matches!(link.next(&unheard).await, Came::Exited(_) | Came::Lost) {}
 }
 
 fn last_line(text: &str) -> Option<String> {

@@ -89,7 +89,7 @@ impl House {
         let place = Place {
             session: session.as_str().to_owned(),
             root: PathBuf::from(&project.root_path),
-            message_bus: self.message_root.join(bus_notes::slug(project)),
+            message_bus: self.message_root.join(&project.slug),
         };
         let last = estate.runs_of(session).rev().find_map(|kept| kept.session_total.clone());
         let generation = estate.runs_of(session).map(|kept| kept.host).max().unwrap_or(0);
@@ -144,8 +144,8 @@ impl House {
 
     /// Waits for the end of a run.
     pub(super) async fn until_over(&self, run: &RunId) -> RunState {
-        let globs = ["agent.run.completed", "agent.run.failed", "agent.run.dropped"];
-        let globs = globs.into_iter().filter_map(|glob| TopicGlob::try_from(glob.to_owned()).ok()).collect();
+        let globs =
+            telling::ENDS.into_iter().filter_map(|glob| TopicGlob::try_from(glob.to_owned()).ok()).collect();
         let mut ends = self.topics.subscribe(globs, None).ok();
         loop {
             match self.records.look().run(run) {

@@ -2,18 +2,24 @@
 
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use serde::Serialize;
 use swb_host::HostClient;
 use swb_host::wire::{Containment, Exit, Reply, Request, Status, Stream};
 
+use swb_proto::agent::Command;
 use swb_proto::run::Attended;
+use tokio::time::timeout;
 
 use super::hearing::{Ear, Heard};
 use super::output::Output;
 
 /// How much of what an agent complains of is remembered.
 const LAST_WORDS: usize = 4096;
+/// How long an agent may take to end by itself.
+const GOODBYE: Duration = Duration::from_secs(3);
+const KILL: u8 = 9;
 /// The most bytes of one write.
 const MOST_WRITTEN: usize = swb_host::wire::MAX_PIECE;
 
@@ -97,8 +103,7 @@ impl Link {
         Ok(())
     }
 
-    /// Sends a signal to everything that the agent has started.
-    pub(super) async fn signal(&mut self, signal: u8) {
+    async fn signal(&mut self, signal: u8) {
         // A host that is gone has ended them.
         let _ = self.host.requests.send(&Request::Signal { signal, to_all: true }).await;
     }
@@ -134,6 +139,30 @@ impl Link {
 
     async fn acknowledge(&mut self, stream: Stream, upto: u64) {
         let _ = self.host.requests.send(&Request::Acknowledge { stream, upto }).await;
+    }
+
+    /// Ends the process with everything it has started. What it is at is aborted first: an agent that is told to end lets
+    /// a turn come to its own end.
+    pub(super) async fn end(mut self) {
+        let _ = self.say(&Command::Abort { id: "leaving".to_owned() }).await;
+        let _ = self.say(&Command::Shutdown).await;
+        if timeout(GOODBYE, self.gone()).await.is_err() {
+            self.signal(KILL).await;
+            // A host keeps an exit that nobody has seen, and stays for it.
+            let _ = timeout(GOODBYE, self.gone()).await;
+        }
+        let _ = timeout(GOODBYE, self.release()).await;
+    }
+
+    /// Waits until the process is gone.
+    async fn gone(&mut self) {
+        let unheard = |_: &[u8]| String::new();
+        while !matches!(self.next(&unheard).await, Came::Exited(_) | Came::Lost) {}
+    }
+
+    /// Ends everything that the agent has started, the agent too.
+    pub(super) async fn kill(&mut self) {
+        self.signal(KILL).await;
     }
 
     /// The host may go.

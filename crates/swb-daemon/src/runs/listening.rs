@@ -54,12 +54,12 @@ impl SessionTask {
             }
             Heard::Turn(usage) => {
                 if let Some(current) = &mut self.current {
-                    current.kept.run.usage.turns += 1;
-                    let mut used = std::mem::take(&mut current.kept.run.usage);
+                    let used = &mut current.kept.run.usage;
+                    used.turns += 1;
+                    // Until the totals of the session say it better.
                     if used.input_tokens == 0 && used.output_tokens == 0 {
-                        kept::add(&mut used, &usage);
+                        kept::add(used, &usage);
                     }
-                    current.kept.run.usage = used;
                 }
             }
             Heard::Below(usage) => {
@@ -129,6 +129,11 @@ impl SessionTask {
             }
             return;
         }
+        if answer.error.is_some() && id == current.state_id() {
+            // It does not know the question, so it has no queue either: what it was told is done.
+            current.is_recovered = false;
+            return self.close().await;
+        }
         // Of what was said under a daemon before us only the ids tell whose it is.
         let is_ours = current.is_recovered && id.starts_with(current.kept.id().as_str());
         if !(current.open.remove(id) || is_ours) {
@@ -148,7 +153,7 @@ impl SessionTask {
     async fn close(&mut self) {
         let (Some(current), Some(link)) = (&mut self.current, &mut self.link) else { return };
         if current.is_recovered {
-            let word = Command::GetState { id: current.next_id("state") };
+            let word = Command::GetState { id: current.state_id() };
             let _ = link.say(&word).await;
             return;
         }

@@ -201,7 +201,8 @@ impl Runs {
 }
 
 fn nothing_under_way() -> BusError {
-    BusError::new(ERR_INVALID_REQUEST, "no run is under way in this session").because("NOTHING_UNDER_WAY")
+    BusError::new(ERR_INVALID_REQUEST, "no run is under way in this session; agent.follow_up begins one")
+        .because("NOTHING_UNDER_WAY")
 }
 
 fn gone() -> BusError {

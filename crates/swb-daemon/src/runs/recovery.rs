@@ -5,13 +5,16 @@
 //! transcript and the record know what was.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use swb_host::HostClient;
 use swb_host::wire::Stream;
+use swb_journal::audit::Moment;
 use swb_proto::EventEnvelope;
 use swb_proto::id::SessionId;
 use swb_proto::run::{Progress, RunProgress, RunState, RunUsage};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use super::current::{Current, Phase, failed};
 use super::kept::{self, KeptRun};
@@ -80,9 +83,8 @@ impl House {
         let socket = self.agents.socket(session.as_str());
         let Ok(mut task) = self.new_task(session) else {
             // Its session has ended, or nobody knows it: nothing is left to do for its agent.
-            if let Ok(mut link) = Link::connect(&socket, 0, (0, 0)).await {
-                link.signal(9).await;
-                link.release().await;
+            if let Ok(link) = Link::connect(&socket, 0, (0, 0)).await {
+                link.end().await;
             }
             for mut kept in runs {
                 kept.run.error = Some(failed("its session has ended", "SESSION_ENDED").into());
@@ -135,6 +137,7 @@ impl House {
         current.step = past.step;
         current.phase = Phase::Working;
         current.is_recovered = true;
+        current.time_is_up = remaining(&current.kept).map(|left| Instant::now() + left);
         current.open.insert(current.kept.id().as_str().to_owned());
         if let Some(usage) = past.usage {
             current.kept.run.usage = usage;
@@ -200,4 +203,12 @@ impl House {
         }
         past
     }
+}
+
+/// What is left of a run's time: it ran on while no daemon was there.
+fn remaining(kept: &KeptRun) -> Option<Duration> {
+    let budget = Duration::from_millis(kept.run.budget.wall_ms?);
+    let began = Moment::parse(kept.run.started_at.as_ref()?.as_str())?.unix_millis();
+    let gone = u64::try_from(Moment::now().unix_millis() - began).unwrap_or(0);
+    Some(budget.saturating_sub(Duration::from_millis(gone)))
 }

@@ -2,18 +2,20 @@
 
 use swb_proto::BusError;
 use swb_proto::agent::{AddedCommand, Command};
-use swb_proto::error::ERR_INVALID_REQUEST;
 use swb_proto::id::RunId;
 use swb_proto::run::{AnswerParams, Progress};
 
 use super::current::{Phase, failed};
+use super::nothing_under_way;
 use super::session::{How, SessionTask};
 
 impl SessionTask {
     pub(super) async fn tell(&mut self, how: How, text: String, from: String) -> Result<RunId, BusError> {
-        let (Some(current), Some(link)) = (&mut self.current, &mut self.link) else { return Err(at_rest()) };
+        let (Some(current), Some(link)) = (&mut self.current, &mut self.link) else {
+            return Err(nothing_under_way());
+        };
         if current.phase == Phase::Starting || current.stopping.is_some() {
-            return Err(at_rest());
+            return Err(nothing_under_way());
         }
         let id = current.next_id("said");
         let message = text.clone();
@@ -33,16 +35,13 @@ impl SessionTask {
     }
 
     pub(super) async fn answer(&mut self, answer: AnswerParams) -> Result<RunId, BusError> {
-        let (Some(current), Some(link)) = (&mut self.current, &mut self.link) else { return Err(at_rest()) };
+        let (Some(current), Some(link)) = (&mut self.current, &mut self.link) else {
+            return Err(nothing_under_way());
+        };
         let AnswerParams { ask_id, option, text, declined, .. } = answer;
         let id = current.next_id("answer");
         let word = AddedCommand::Answer { id, ask_id, option, text, declined };
         link.say(&word).await.map_err(|error| failed(error.to_string(), "AGENT_GONE"))?;
         Ok(current.kept.id().clone())
     }
-}
-
-fn at_rest() -> BusError {
-    BusError::new(ERR_INVALID_REQUEST, "no run is under way in this session; agent.follow_up begins one")
-        .because("NOTHING_UNDER_WAY")
 }

@@ -20,6 +20,8 @@ const FAILED: &str = "agent.run.failed";
 const MCP_CALL: &str = "agent.mcp.called";
 const QUEUED: &str = "agent.run.queued";
 const DROPPED: &str = "agent.run.dropped";
+/// How a run may end.
+pub(super) const ENDS: [&str; 3] = [COMPLETED, FAILED, DROPPED];
 /// How many records one look passes over.
 const RECORDS: usize = 1024;
 
