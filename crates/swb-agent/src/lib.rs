@@ -6,6 +6,7 @@
 //! * `turn` – one turn: the model streams, tools run, the history grows.
 //! * [`model`] – the seam to whatever makes the words, and the offline `demo` model.
 //! * `attachments` – files that come with a prompt.
+//! * [`completion`] – one question to a model, without a conversation around it.
 //! * `compaction` – a long conversation becomes a short one.
 //! * `history`, [`sessions`] – the conversation as JSON lines, whole after any crash; all of them at a glance.
 //! * `subagent` – other agents, driven over the protocol that our own parent speaks with us.
@@ -19,6 +20,7 @@
 mod attachments;
 mod cancel;
 mod compaction;
+pub mod completion;
 pub mod gate;
 mod history;
 mod lend;

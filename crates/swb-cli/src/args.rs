@@ -309,7 +309,7 @@ pub(crate) enum SchemaName {
     Config,
 }
 
-/// What `swb up` starts. Parsed apart from the commands of people, so that help, completions and the manual do not know it.
+/// What `swb up` and the daemon start. Parsed apart from the commands of people, so that help, completions and the manual do not know it.
 #[derive(Debug, Parser)]
 #[command(name = "swb")]
 pub(crate) struct Inner {
@@ -327,11 +327,13 @@ pub(crate) enum Process {
     Daemon,
     /// The process that restarts a crashed daemon.
     Watch(WatchArgs),
+    /// Asks the model one question for the daemon.
+    Complete,
 }
 
 impl Process {
     /// The words that make a command line one of these.
-    pub(crate) const NAMES: [&str; 2] = ["daemon", "watch"];
+    pub(crate) const NAMES: [&str; 3] = ["daemon", "watch", "complete"];
 }
 
 #[derive(Debug, Args)]

@@ -69,6 +69,7 @@ fn run_process(inner: &Inner) -> Result<u8, Failure> {
     match &inner.process {
         Process::Daemon => commands::daemon::run(&inner.set),
         Process::Watch(args) => commands::watch::run(args, &inner.set),
+        Process::Complete => commands::complete::run(&inner.set),
     }
 }
 

@@ -23,6 +23,7 @@ use swb_proto::{Actor, Meta, Timestamp};
 use tokio::sync::watch;
 
 use crate::approvals::Approvals;
+use crate::completion::Completions;
 use crate::config::Config;
 use crate::description::Description;
 use crate::door;
@@ -193,7 +194,7 @@ impl Daemon {
             .register(Rpc::default())
             .register(Agents)
             .register(AgentRuns { runs: runs.clone() })
-            .register(Llm)
+            .register(Llm { completions: Arc::new(Completions::new(paths.home.clone(), &config.llm)) })
             .register(Workspaces { records: Arc::clone(&records) })
             .register(Projects {
                 records: Arc::clone(&records),

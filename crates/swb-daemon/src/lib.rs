@@ -7,13 +7,14 @@
 //! * [`policy`] – which rules hold: files, reloading, projects, sessions.
 //! * [`approvals`] – questions that people answer, kept and waited for.
 //! * `gate` – what every command passes before a subsystem sees it; [`containment`] – what an agent in a cell does not see.
-//! * `runs` – agents at work behind hosts.
+//! * `runs` – agents at work behind hosts. `completion` – one question to a model.
 //! * `subsystems` – one file per prefix; `records` what they keep, `recovery` what becomes of it after a crash; `record` what happened.
 //!
 //! Invariants: one daemon per runtime folder (an flock decides, not a file's existence); a socket is unlinked only by the
 //! holder of that lock and only when nobody answers on it; after a clean stop neither socket nor description is left.
 
 pub mod approvals;
+mod completion;
 pub mod config;
 pub mod containment;
 mod daemon;

@@ -91,7 +91,7 @@ impl Method for AgentsEchoHandle {
 pub enum LlmComplete {}
 impl Method for LlmComplete {
     const NAME: &'static str = "llm/complete";
-    const SUMMARY: &'static str = "Complete a prompt; the reply carries the channel it came from";
+    const SUMMARY: &'static str = "Have the configured model complete a prompt, without tools and without a history; the reply carries the channel it came from";
     type Params = LlmRequest;
     type Response = CommsMessage;
 }

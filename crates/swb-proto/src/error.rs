@@ -52,6 +52,8 @@ pub const ERR_SHARE_FAILED: i32 = -32024;
 pub const ERR_MCP_FAILED: i32 = -32025;
 /// A call to an A2A agent failed.
 pub const ERR_A2A_FAILED: i32 = -32026;
+/// A model did not answer.
+pub const ERR_MODEL_FAILED: i32 = -32027;
 
 /// The names of seed 004, section 8, and `INTERNAL_ERROR`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -118,6 +120,7 @@ table! {
     ERR_SHARE_FAILED ShareStartFailed "SHARE_START_FAILED" false "the share could not be started";
     ERR_MCP_FAILED McpCallFailed "MCP_CALL_FAILED" true "a call to an MCP server failed";
     ERR_A2A_FAILED A2aCallFailed "A2A_CALL_FAILED" true "a call to an A2A agent failed";
+    ERR_MODEL_FAILED InternalError "MODEL_FAILED" true "the model did not answer; the reason says why";
 }
 
 /// The row of `code`. Numbers of others that are not in the table count as internal errors.

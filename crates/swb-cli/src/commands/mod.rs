@@ -5,6 +5,7 @@ pub(crate) mod approvals;
 pub(crate) mod audit;
 pub(crate) mod bus;
 pub(crate) mod call;
+pub(crate) mod complete;
 pub(crate) mod completion;
 pub(crate) mod config;
 pub(crate) mod daemon;

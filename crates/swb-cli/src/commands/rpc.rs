@@ -175,7 +175,7 @@ fn usual_system(paths: &Paths, profile: Option<&str>) -> Result<Option<String>, 
 }
 
 /// The model of new sessions.
-fn usual_model(configured: &str) -> Option<String> {
+pub(crate) fn usual_model(configured: &str) -> Option<String> {
     let variable = std::env::var("SWB_MODEL").ok();
     variable.into_iter().chain([configured.to_owned()]).find(|model| !model.is_empty())
 }

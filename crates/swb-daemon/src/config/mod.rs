@@ -9,6 +9,7 @@ mod agent;
 mod audit;
 mod key;
 mod layers;
+mod llm;
 mod mcp;
 mod models;
 mod runs;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 pub use agent::AgentConfig;
 pub use audit::AuditConfig;
 pub use layers::{ConfigError, Layers, Origin, Problem, Setting, Warning};
+pub use llm::LlmConfig;
 pub use mcp::McpServerConfig;
 pub use models::{ModelConfig, ModelEntry, ProviderConfig};
 pub use runs::{RunnerConfig, RunsConfig};
@@ -53,6 +55,8 @@ pub struct Config {
     pub runs: RunsConfig,
     /// Agents of one's own by name: programs that speak the protocol of `swb rpc`. Not read from a project's file.
     pub agents: BTreeMap<String, RunnerConfig>,
+    /// Completions that the daemon has a model make.
+    pub llm: LlmConfig,
     /// How models are called.
     pub model: ModelConfig,
     /// Models by `provider/model`: what they can do and cost.
@@ -236,6 +240,8 @@ impl Config {
             ("bus.max_connections", self.bus.max_connections),
             ("bus.max_in_flight", self.bus.max_in_flight),
             ("daemon.workers", self.daemon.workers),
+            ("llm.at_once", self.llm.at_once),
+            ("llm.timeout_s", usize::from(self.llm.timeout_s > 0)),
             ("http.heartbeat_s", usize::from(self.http.heartbeat_s > 0)),
             ("http.max_connections", self.http.max_connections),
             ("model.connect_timeout_ms", usize::from(self.model.connect_timeout_ms > 0)),

@@ -9,6 +9,7 @@
 
 pub mod added;
 pub mod command;
+pub mod completion;
 pub mod event;
 pub mod frame;
 pub mod lend;
@@ -19,6 +20,7 @@ pub mod task;
 
 pub use added::{AddedCommand, AddedEvent};
 pub use command::{Attachment, Command};
+pub use completion::{Completion, Question};
 pub use event::{AssistantEvent, Event, TurnUsage};
 pub use frame::{BadFrame, Frame, Request, decode, decode_event, encode};
 pub use lend::{LentCall, LentTool};
