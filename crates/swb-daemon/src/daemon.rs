@@ -43,6 +43,7 @@ use crate::subsystems::{
     AgentRuns, Agents, ApprovalDesk, Audit, Control, Events, Grants, Identity, Llm, PolicyDesk, Projects,
     Rpc, Sessions, Workspaces,
 };
+use crate::telemetry::HouseFigures;
 
 /// How long connections may take to read their last answers.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -233,7 +234,12 @@ impl Daemon {
             approvals: Arc::clone(&approvals),
             recorder: Arc::clone(&recorder),
         })));
-        let http = Http::start(&paths, config, &bus, Arc::clone(&gate)).await;
+        let figures = HouseFigures {
+            runs: runs.clone(),
+            approvals: Arc::clone(&approvals),
+            recorder: Arc::clone(&recorder),
+        };
+        let http = Http::start(&paths, config, &bus, Arc::clone(&gate), Arc::new(figures)).await;
         description.http = http.state().url();
         let _ = http_state.set(http.state().clone());
         let server = ControlServer::listen_behind(Some(gate), Arc::clone(&bus), &socket, limits)

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use swb_bus::Bus;
 use swb_bus::gate::Gate;
+use swb_gateway::metrics::Figures;
 use swb_gateway::{Gateway, GatewayOptions};
 
 use crate::config::Config;
@@ -46,7 +47,13 @@ pub(crate) struct Http {
 }
 
 impl Http {
-    pub(crate) async fn start(paths: &Paths, config: &Config, bus: &Arc<Bus>, gate: Arc<dyn Gate>) -> Self {
+    pub(crate) async fn start(
+        paths: &Paths,
+        config: &Config,
+        bus: &Arc<Bus>,
+        gate: Arc<dyn Gate>,
+        figures: Arc<dyn Figures>,
+    ) -> Self {
         let http = &config.http;
         if !http.enabled {
             return Http { gateway: None, state: HttpState::Off };
@@ -60,6 +67,7 @@ impl Http {
             threads: paths.threads_file(),
             heartbeat: Duration::from_secs(http.heartbeat_s),
             max_connections: http.max_connections,
+            figures: Some(figures),
         };
         match Gateway::start(&options, Arc::clone(bus), Some(gate)).await {
             Ok(gateway) => {

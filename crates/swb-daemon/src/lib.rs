@@ -8,6 +8,7 @@
 //! * [`approvals`] – questions that people answer, kept and waited for.
 //! * `gate` – what every command passes before a subsystem sees it; [`containment`] – what an agent in a cell does not see.
 //! * `runs` – agents at work behind hosts. `completion` – one question to a model.
+//! * `telemetry` – figures of all this.
 //! * `subsystems` – one file per prefix; `records` what they keep, `recovery` what becomes of it after a crash; `record` what happened.
 //!
 //! Invariants: one daemon per runtime folder (an flock decides, not a file's existence); a socket is unlinked only by the
@@ -37,6 +38,7 @@ mod recovery;
 pub mod redaction;
 mod runs;
 mod subsystems;
+mod telemetry;
 pub mod trust;
 pub mod watch;
 

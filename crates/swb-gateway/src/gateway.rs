@@ -17,7 +17,7 @@ use crate::auth::{Keyring, KeyringError};
 use crate::buses::Buses;
 use crate::front::Front;
 use crate::host::Names;
-use crate::metrics::Metrics;
+use crate::metrics::{Figures, Metrics};
 use crate::routes::{self, App};
 use crate::server;
 use crate::stream::Feeds;
@@ -41,6 +41,8 @@ pub struct GatewayOptions {
     pub heartbeat: Duration,
     /// Connections at once, streams included.
     pub max_connections: usize,
+    /// What the house has to say on the page of figures.
+    pub figures: Option<Arc<dyn Figures>>,
 }
 
 /// Why there is no gateway.
@@ -128,6 +130,7 @@ impl Gateway {
             buses: Buses::new(root.clone(), threads, announce),
             feeds: Arc::clone(&feeds),
             metrics: Arc::clone(&metrics),
+            figures: options.figures.clone(),
             heartbeat: options.heartbeat,
             // One connection in eight stays free for everything else.
             most_streams: i64::try_from(options.max_connections - options.max_connections / 8)

@@ -13,6 +13,7 @@
 //! * `messages` – list and post. `buses`, `lane` – the files, and the order in which posts reach them. `stream` –
 //!   Server-Sent Events.
 //! * [`agui`] – runs of agents, and events of the bus, as front ends know them.
+//! * [`metrics`] – figures for Prometheus, those of the house too.
 //! * [`openapi`] – the same routes as a document.
 //!
 //! It holds no state of its own: messages live in their files, tokens and threads in theirs, and a restart loses nothing.
@@ -34,7 +35,7 @@ mod host;
 mod json;
 mod lane;
 mod messages;
-mod metrics;
+pub mod metrics;
 pub mod openapi;
 mod routes;
 mod server;

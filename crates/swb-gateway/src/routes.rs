@@ -17,7 +17,7 @@ use crate::agui::{Threads, post_run, stream_ui};
 use crate::buses::Buses;
 use crate::failure::{ErrorCode, Failure};
 use crate::messages::{list_path, list_v1, post_path, post_v1};
-use crate::metrics::Metrics;
+use crate::metrics::{self, Figures, Metrics};
 use crate::stream::{Feeds, stream_path, stream_v1};
 use crate::{json, openapi};
 
@@ -30,6 +30,8 @@ pub(crate) struct App {
     pub(crate) buses: Buses,
     pub(crate) feeds: Arc<Feeds>,
     pub(crate) metrics: Arc<Metrics>,
+    /// What else there is to say on the page of figures.
+    pub(crate) figures: Option<Arc<dyn Figures>>,
     pub(crate) heartbeat: Duration,
     pub(crate) most_streams: i64,
     pub(crate) bus: Arc<Bus>,
@@ -63,7 +65,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     Router::new()
         .route("/", get(home))
         .route("/healthz", get(health))
-        .route("/metrics", get(metrics))
+        .route("/metrics", get(show_metrics))
         .route("/api/openapi.json", get(document))
         .route("/agui", post(post_run))
         .route("/agui/stream", get(stream_ui))
@@ -111,8 +113,15 @@ async fn version() -> Response {
     answer(&Version { version: env!("CARGO_PKG_VERSION") })
 }
 
-async fn metrics(State(app): State<Arc<App>>) -> Response {
-    let page = app.metrics.page(app.feeds.count());
+async fn show_metrics(State(app): State<Arc<App>>) -> Response {
+    let page = tokio::task::spawn_blocking(move || {
+        let mut families = app.metrics.families(app.feeds.count());
+        families.extend(app.figures.as_ref().map(|house| house.figures()).unwrap_or_default());
+        metrics::page(&families)
+    });
+    let Ok(page) = page.await else {
+        return Failure::new(ErrorCode::Internal, "the figures cannot be told").into_response();
+    };
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], page).into_response()
 }
 

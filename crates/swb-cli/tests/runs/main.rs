@@ -7,6 +7,7 @@ mod agui_client;
 mod below;
 mod command;
 mod day;
+mod figures;
 mod foreign;
 mod house;
 mod kills;

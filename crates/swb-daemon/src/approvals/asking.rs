@@ -18,6 +18,7 @@ use super::subject::{presentable, presentable_reason};
 use super::telling;
 use super::waiting::{Waiters, Waiting};
 use crate::mint::Mint;
+use crate::telemetry::ApprovalCounts;
 
 /// Most questions that one agent and those below it may have open.
 const MAX_PENDING_OF_ONE: usize = 250;
@@ -42,6 +43,7 @@ pub struct Approvals {
     pub(super) mint: Mint,
     /// The next deadline may be another one.
     moved: Notify,
+    counts: ApprovalCounts,
 }
 
 #[derive(Debug)]
@@ -63,6 +65,7 @@ impl Approvals {
             latest: AtomicU64::new(0),
             mint: Mint::default(),
             moved: Notify::new(),
+            counts: ApprovalCounts::default(),
         });
         approvals.note_what_was_told();
         approvals.change(|desk, now| ((), desk.restart(now)))?;
@@ -133,6 +136,16 @@ impl Approvals {
             self.lock().desk.desk().iter().filter(|approval| wanted(approval)).cloned().collect();
         list.sort_by(|a, b| (a.requested_at, &a.request.id).cmp(&(b.requested_at, &b.request.id)));
         list
+    }
+
+    /// Questions without an answer.
+    pub(crate) fn pending(&self) -> u64 {
+        self.lock().desk.desk().iter().filter(|approval| approval.outcome.is_none()).count() as u64
+    }
+
+    /// What was asked and answered since the daemon began.
+    pub(crate) fn counts(&self) -> &ApprovalCounts {
+        &self.counts
     }
 
     /// The standing answer to the question about this call, if there is one. Never waits for the disk.
@@ -259,7 +272,8 @@ impl Approvals {
             return;
         }
         unsaid.sort_by_key(|approval| approval.requested_at);
-        let said = unsaid.iter().map(|approval| telling::announce(&self.topics, approval)).collect();
+        let said =
+            unsaid.iter().map(|approval| telling::announce(&self.topics, &self.counts, approval)).collect();
         let ended: Vec<_> = unsaid
             .iter()
             .filter_map(|approval| Some((approval.request.id.clone(), approval.outcome.clone()?)))

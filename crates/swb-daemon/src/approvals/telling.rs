@@ -12,23 +12,27 @@ use swb_proto::id::{CorrelationId, SessionId};
 use swb_proto::{Actor, Meta};
 use swb_rules::approval::{Announced, Approval, ApprovalEvent, Outcome};
 
+use crate::telemetry::ApprovalCounts;
+
 use super::view::{actor_to_wire, approval_to_wire, outcome_to_wire, timestamp, workspace_of};
 
 /// How many events are looked at together.
 const PAGE: usize = 500;
 
 /// Says what has not been said of a question, and returns what is to be noted.
-pub(super) fn announce(topics: &Topics, approval: &Approval) -> ApprovalEvent {
+pub(super) fn announce(topics: &Topics, counts: &ApprovalCounts, approval: &Approval) -> ApprovalEvent {
     let meta = context(approval);
     if approval.announced < Announced::Question {
         // As it was put, though it may have its outcome by now.
         let put = Approval { outcome: None, ..approval.clone() };
         let asker = actor_to_wire(&approval.request.input.actor);
         let payload = approval_to_wire(&put).and_then(|put| serde_json::to_value(put).ok());
+        counts.requested();
         say(topics, "approval.requested", &meta, &asker, &payload.unwrap_or_default());
     }
     let mut known = Announced::Question;
     if let Some(outcome) = &approval.outcome {
+        counts.resolved(outcome.status);
         say(topics, "approval.resolved", &meta, &answerer(outcome), &resolved(&approval.request.id, outcome));
         known = Announced::Outcome;
     }

@@ -73,6 +73,7 @@ impl Recorder {
             Durability::Written => Place::At(ticket.wait()?.number),
             Durability::Synced => Place::Coming(ticket),
         };
+        self.counts.decided(entry.decision.as_ref());
         // The end repeats the ids, not the arguments.
         (entry.args, entry.args_hash, entry.attributes) = (None, None, None);
         Ok(Started { recorder: Arc::clone(self), open: Some(Open { entry, place, began }) })
@@ -167,6 +168,7 @@ impl Started {
         };
         let duration_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
         let recorder = Arc::clone(&self.recorder);
+        recorder.counts.ended(status);
         let mut end = Entry { duration_us: Some(duration_us), ..entry.into_end(Moment::now(), 0, status) };
         tell(&mut end);
         match (place, recorder.durability) {
@@ -206,6 +208,7 @@ impl Drop for Started {
             duration_us: Some(u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX)),
             ..entry.into_end(Moment::now(), number, Status::Interrupted)
         };
+        self.recorder.counts.ended(Status::Interrupted);
         // Nobody waits; but it is written, or the next daemon writes it.
         if let Err(error) = self.recorder.log.append(&end) {
             tracing::error!(%error, "the end of an abandoned command was not recorded");

@@ -43,6 +43,7 @@ pub use refusal::{RecordError, presentable};
 pub(crate) use tool::ToolDecision;
 
 use crate::config::AuditConfig;
+use crate::telemetry::CommandCounts;
 
 /// The one writer of the audit log.
 #[derive(Debug)]
@@ -52,6 +53,7 @@ pub struct Recorder {
     announcer: Announcer,
     anchor: Anchor,
     retention_days: u32,
+    counts: CommandCounts,
 }
 
 impl Recorder {
@@ -74,6 +76,7 @@ impl Recorder {
             announcer: Announcer::default(),
             anchor: Anchor::new(&config.anchor_command),
             retention_days: config.retention_days,
+            counts: CommandCounts::default(),
         };
         recorder.end_what_is_open(&opened.unfinished, now).map_err(OpenError::Append)?;
         Ok(Arc::new(recorder))
@@ -123,6 +126,11 @@ impl Recorder {
     /// The end of the log.
     pub fn head(&self) -> Head {
         self.log.head()
+    }
+
+    /// What was decided, and how commands ended, since the daemon began.
+    pub(crate) fn counts(&self) -> &CommandCounts {
+        &self.counts
     }
 
     /// Why nothing can be recorded, if it cannot.

@@ -69,6 +69,11 @@ impl Agents {
         Agents { paths, config }
     }
 
+    /// Runs that may work at once.
+    pub(super) fn slots(&self) -> usize {
+        self.config.runs.slots
+    }
+
     /// Whether there is one of this name.
     pub(super) fn knows(&self, agent: &str) -> bool {
         agent == BUILTIN || self.config.agents.contains_key(agent)

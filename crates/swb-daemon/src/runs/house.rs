@@ -23,6 +23,7 @@ use crate::approvals::Approvals;
 use crate::paths::Paths;
 use crate::record::Recorder;
 use crate::records::{Records, now};
+use crate::telemetry::RunCounts;
 
 /// What all sessions at work share.
 #[derive(Debug)]
@@ -36,6 +37,7 @@ pub(super) struct House {
     pub(super) paths: Paths,
     pub(super) message_root: PathBuf,
     pub(super) slots: Arc<Semaphore>,
+    pub(super) counts: RunCounts,
     pub(super) idle: Duration,
     pub(super) at_work: Mutex<AtWork>,
 }
@@ -135,7 +137,7 @@ impl House {
         if let Err(error) = kept::keep(&self.records, &kept).await {
             tracing::error!(?error, run = kept.id().as_str(), "the end of a run could not be kept");
         }
-        telling::ended(&self.topics, &kept, result);
+        telling::ended(self, &kept, result);
         kept.end_is_told = true;
         if let Err(error) = kept::keep(&self.records, &kept).await {
             tracing::error!(?error, run = kept.id().as_str(), "the end of a run could not be kept");

@@ -8,7 +8,7 @@ use super::current::{Current, Phase, failed};
 use super::hearing::{Answer, Heard};
 use super::link::Came;
 use super::session::SessionTask;
-use super::{House, kept, telling};
+use super::{kept, telling};
 use crate::records::now;
 
 /// How long an agent may take to say what it has used.
@@ -89,11 +89,10 @@ impl SessionTask {
         }
         current.step += 1;
         let source = Source { host: link.generation, offset: link.rest, nth: link.nth };
-        let House { topics, .. } = &*self.house;
         if let Progress::Mcp { call } = &progress {
-            telling::mcp_call(topics, &current.kept, &current.agent, call);
+            telling::mcp_call(&self.house, &current.kept, &current.agent, call);
         }
-        telling::progress(topics, &current.kept, &current.agent, current.step, Some(source), progress);
+        telling::progress(&self.house, &current.kept, &current.agent, current.step, Some(source), progress);
         if answers {
             // Its model is asked next: time to look at what was used so far.
             let word = Command::GetSessionStats { id: current.next_id("used") };
@@ -172,7 +171,7 @@ impl SessionTask {
             return;
         }
         current.step += 1;
-        telling::progress(&self.house.topics, &current.kept, &current.agent, current.step, None, progress);
+        telling::progress(&self.house, &current.kept, &current.agent, current.step, None, progress);
     }
 }
 

@@ -52,6 +52,7 @@ use crate::config::Config;
 use crate::paths::Paths;
 use crate::record::Recorder;
 use crate::records::Records;
+use crate::telemetry::RunCounts;
 
 pub(crate) use kept::KeptRun;
 pub(crate) use session::How;
@@ -91,6 +92,7 @@ impl Runs {
             transcripts,
             message_root: paths.message_root(&config),
             slots: Arc::new(Semaphore::new(config.runs.slots)),
+            counts: RunCounts::default(),
             idle: Duration::from_secs(config.runs.idle_s),
             agents: Agents::new(paths.clone(), config),
             paths,

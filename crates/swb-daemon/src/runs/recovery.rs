@@ -71,7 +71,7 @@ impl House {
         let (_, ended) = telling::told(&self.paths.audit(), &kept);
         if !ended {
             let said = self.past(&kept).said;
-            telling::ended(&self.topics, &kept, &said);
+            telling::ended(self, &kept, &said);
         }
         kept.end_is_told = true;
         if let Err(error) = kept::keep(&self.records, &kept).await {
@@ -120,7 +120,7 @@ impl House {
         let (began, _) = telling::told(&self.paths.audit(), &kept);
         if !began {
             let hash = self.recorder.hash_arguments(kept.prompt.as_bytes());
-            telling::started(&self.topics, &kept, hash);
+            telling::started(self, &kept, hash);
         }
         let slot = match Arc::clone(&self.slots).try_acquire_owned() {
             Ok(slot) => slot,

@@ -235,7 +235,7 @@ impl SessionTask {
         if first_time {
             self.house.bus_note(&self.place, &current.kept, "RUN_START");
             let hash = self.house.recorder.hash_arguments(current.kept.prompt.as_bytes());
-            telling::started(&self.house.topics, &current.kept, hash);
+            telling::started(&self.house, &current.kept, hash);
         }
         current.phase = Phase::Working;
         current.deadline = None;

@@ -11,6 +11,7 @@ use swb_proto::id::RunId;
 use swb_proto::run::{Progress, RunCompleted, RunFailed, RunProgress, RunStarted, RunState, Source};
 use swb_proto::{Actor, Timestamp};
 
+use super::House;
 use super::kept::KeptRun;
 
 pub(super) const STARTED: &str = "agent.run.started";
@@ -32,7 +33,7 @@ pub(super) fn queued(topics: &Topics, kept: &KeptRun) {
 }
 
 /// A run's agent works.
-pub(super) fn started(topics: &Topics, kept: &KeptRun, prompt_hash: String) {
+pub(super) fn started(house: &House, kept: &KeptRun, prompt_hash: String) {
     let payload = RunStarted {
         run_id: kept.id().clone(),
         profile_id: kept.profile_id.clone(),
@@ -41,32 +42,36 @@ pub(super) fn started(topics: &Topics, kept: &KeptRun, prompt_hash: String) {
         model: kept.run.model.clone(),
         parent_run_id: kept.run.parent_run_id.clone(),
     };
-    said(STARTED, topics.publish(STARTED, &kept.scope(), Some(&kept.actor), &payload));
+    house.counts.started(&kept.run);
+    said(STARTED, house.topics.publish(STARTED, &kept.scope(), Some(&kept.actor), &payload));
 }
 
 /// A run does something.
 pub(super) fn progress(
-    topics: &Topics,
+    house: &House,
     kept: &KeptRun,
     agent: &Actor,
     step: u64,
     source: Option<Source>,
     progress: Progress,
 ) {
+    house.counts.told(&progress);
     let payload = RunProgress { run_id: kept.id().clone(), step, progress, source };
-    said(PROGRESS, topics.publish(PROGRESS, &kept.scope(), Some(agent), &payload));
+    said(PROGRESS, house.topics.publish(PROGRESS, &kept.scope(), Some(agent), &payload));
 }
 
 /// A call of an MCP server is over: that goes into the record.
-pub(super) fn mcp_call(topics: &Topics, kept: &KeptRun, agent: &Actor, call: &McpCall) {
+pub(super) fn mcp_call(house: &House, kept: &KeptRun, agent: &Actor, call: &McpCall) {
     let payload = serde_json::json!({ "run_id": kept.id(), "call": call });
-    said(MCP_CALL, topics.publish(MCP_CALL, &kept.scope(), Some(agent), &payload));
+    house.counts.called(call);
+    said(MCP_CALL, house.topics.publish(MCP_CALL, &kept.scope(), Some(agent), &payload));
 }
 
 /// A run is over, as it says itself.
-pub(super) fn ended(topics: &Topics, kept: &KeptRun, result: &str) {
+pub(super) fn ended(house: &House, kept: &KeptRun, result: &str) {
     let (run_id, usage) = (kept.id().clone(), kept.run.usage.clone());
-    let duration_ms = duration_ms(kept);
+    let (topics, duration_ms) = (&house.topics, duration_ms(kept));
+    house.counts.ended(&kept.run, duration_ms);
     let (topic, told) = match kept.run.state {
         RunState::Completed => {
             let payload = RunCompleted { run_id, result: result.to_owned(), usage, duration_ms };

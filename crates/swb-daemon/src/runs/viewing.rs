@@ -7,9 +7,19 @@ use swb_proto::run::{Run, RunState, RunView, Wait, Waits};
 use swb_rules::approval::Approval;
 use tokio::sync::oneshot;
 
-use super::Runs;
 use super::kept::{self, KeptRun};
 use super::session::Order;
+use super::{House, Runs};
+use crate::telemetry::RunCounts;
+
+/// How runs stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) running: u64,
+    pub(crate) queued: u64,
+    pub(crate) slots: u64,
+    pub(crate) free: u64,
+}
 
 impl Runs {
     /// The run that is meant: by its id, or the one under way in a session, or the last one there.
@@ -73,6 +83,25 @@ impl Runs {
             }
         }
         view
+    }
+
+    /// What runs have done since the daemon began.
+    pub(crate) fn counts(&self) -> &RunCounts {
+        &self.0.counts
+    }
+
+    /// How many work and wait, and how many could work.
+    pub(crate) fn standing(&self) -> Standing {
+        let House { records, slots, agents, .. } = &*self.0;
+        let (mut running, mut queued) = (0, 0);
+        for kept in records.look().runs.iter() {
+            match kept.run.state {
+                RunState::Running => running += 1,
+                RunState::Queued => queued += 1,
+                _ => {}
+            }
+        }
+        Standing { running, queued, slots: agents.slots() as u64, free: slots.available_permits() as u64 }
     }
 
     /// All runs that fit.

@@ -50,6 +50,7 @@ impl Ours {
             threads: folder.path().join("threads.jsonl"),
             heartbeat: Duration::from_secs(30),
             max_connections: 4096,
+            figures: None,
         };
         let runtime = runtime();
         let topics = Topics::in_memory(Retention::default());

@@ -49,6 +49,7 @@ impl House {
             threads: folder.path().join("threads.jsonl"),
             heartbeat: Duration::from_secs(3600),
             max_connections: 64,
+            figures: None,
         };
         change(&mut options);
         let topics = Topics::in_memory(retention);

@@ -1,8 +1,12 @@
-//! Counts, in the text form that Prometheus reads.
+//! What is counted here, beside what the house counts ([`Figures`]). `text` is the form that Prometheus reads.
 
-use std::fmt::Write;
+mod text;
+
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Instant;
+
+pub(crate) use text::page;
+pub use text::{Family, Figures, Kind, Sample};
 
 /// What is counted. Every field is bumped where the thing happens.
 #[derive(Debug)]
@@ -42,19 +46,22 @@ impl Metrics {
         }
     }
 
-    /// The page; `tails` is how many files are followed now.
-    pub(crate) fn page(&self, tails: usize) -> String {
-        let mut page = String::with_capacity(2048);
-        metric(&mut page, "swb_http_requests_total", "counter", "Requests answered, by class of status.");
-        for (class, count) in self.answers.iter().enumerate().skip(1) {
-            let count = count.load(Ordering::Relaxed);
-            let _ = writeln!(page, "swb_http_requests_total{{status=\"{class}xx\"}} {count}");
-        }
-        let appends = self.appends.load(Ordering::Relaxed);
+    /// What was counted; `tails` is how many files are followed now.
+    pub(crate) fn families(&self, tails: usize) -> Vec<Family> {
+        let count = |counter: &AtomicU64| as_number(counter.load(Ordering::Relaxed));
+        let level = |gauge: &AtomicI64| as_number(u64::try_from(gauge.load(Ordering::Relaxed)).unwrap_or(0));
+        let answers = self.answers.iter().enumerate().skip(1);
+        let answers =
+            answers.map(|(class, answers)| Sample::of("status", format!("{class}xx"), count(answers)));
+        let help = "Requests answered, by class of status.";
+        let mut families = vec![Family::counter("swb_http_requests_total", help, answers.collect())];
         // The second name is the one that dashboards of the incumbent look for.
         for name in ["swb_messagebus_appends_total", "conductor_messagebus_appends_total"] {
-            metric(&mut page, name, "counter", "Messages appended through this server.");
-            let _ = writeln!(page, "{name} {appends}");
+            families.push(Family::count(
+                name,
+                "Messages appended through this server.",
+                count(&self.appends),
+            ));
         }
         let counters = [
             (
@@ -66,32 +73,27 @@ impl Metrics {
             ("swb_sse_lagged_total", "Times a stream fell behind and went on from the file.", &self.lagged),
             ("swb_sse_tailed_total", "Messages read by tails, each once however many read it.", &self.tailed),
         ];
-        for (name, help, count) in counters {
-            metric(&mut page, name, "counter", help);
-            let _ = writeln!(page, "{name} {}", count.load(Ordering::Relaxed));
-        }
+        families.extend(counters.map(|(name, help, counter)| Family::count(name, help, count(counter))));
         let gauges = [
             (
                 "swb_messagebus_waiting",
                 "Posts that wait to be written, or for the end of their write.",
-                self.waiting.load(Ordering::Relaxed),
+                level(&self.waiting),
             ),
-            ("swb_http_connections", "Connections open.", self.connections.load(Ordering::Relaxed)),
-            ("swb_sse_streams", "Streams open.", self.streams.load(Ordering::Relaxed)),
-            ("swb_sse_tails", "Bus files followed.", i64::try_from(tails).unwrap_or(i64::MAX)),
+            ("swb_http_connections", "Connections open.", level(&self.connections)),
+            ("swb_sse_streams", "Streams open.", level(&self.streams)),
+            ("swb_sse_tails", "Bus files followed.", as_number(tails as u64)),
+            ("swb_uptime_seconds", "Time since the server started.", self.started.elapsed().as_secs_f64()),
         ];
-        for (name, help, value) in gauges {
-            metric(&mut page, name, "gauge", help);
-            let _ = writeln!(page, "{name} {value}");
-        }
-        metric(&mut page, "swb_uptime_seconds", "gauge", "Time since the server started.");
-        let _ = writeln!(page, "swb_uptime_seconds {:.3}", self.started.elapsed().as_secs_f64());
-        page
+        families.extend(gauges.map(|(name, help, value)| Family::gauge(name, help, value)));
+        families
     }
 }
 
-fn metric(page: &mut String, name: &str, kind: &str, help: &str) {
-    let _ = writeln!(page, "# HELP {name} {help}\n# TYPE {name} {kind}");
+/// A count as the page has it; beyond 2^53 it is not exact.
+#[allow(clippy::cast_precision_loss, reason = "the text form knows no other numbers")]
+fn as_number(count: u64) -> f64 {
+    count as f64
 }
 
 /// Counts one more for as long as it lives.
