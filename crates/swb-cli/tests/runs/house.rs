@@ -26,9 +26,17 @@ impl House {
     }
 
     pub(crate) fn with_settings(settings: &str) -> Self {
+        Self::with_rules(settings, "")
+    }
+
+    /// The same with rules of the user's own.
+    pub(crate) fn with_rules(settings: &str, rules: &str) -> Self {
         let world = World::new().with_binary(env!("CARGO_BIN_EXE_swb"));
         let config = world.paths().config;
-        std::fs::create_dir_all(&config).unwrap();
+        std::fs::create_dir_all(config.join("policy")).unwrap();
+        if !rules.is_empty() {
+            std::fs::write(config.join("policy/own.cedar"), rules).unwrap();
+        }
         std::fs::write(config.join("config.toml"), settings).unwrap();
         world.swb(["up"]).ok();
         let root = world.folder().join("project");

@@ -9,9 +9,12 @@ mod command;
 mod day;
 mod figures;
 mod foreign;
+#[path = "../rpc/mcp/hostile.rs"]
+mod hostile;
 mod house;
 mod kills;
 mod life;
+mod mcp;
 mod seen_from_elsewhere;
 #[path = "../run/terminal.rs"]
 mod terminal;

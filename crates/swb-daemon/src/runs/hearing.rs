@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 use swb_proto::agent::{AddedEvent, AssistantEvent, Event, Frame, TaskUpdate, TurnUsage, decode_event};
 use swb_proto::run::{Progress, Question, SubagentProgress, ToolProgress, ToolStatus};
-use swb_rules::redact::{RedactedStream, redact, redact_json, without_paths};
+use swb_rules::redact::{RedactedArguments, RedactedStream, redact, redact_json, without_paths};
 
 /// How much is remembered of what an agent has said since its last call of a tool.
 const LONGEST_ANSWER: usize = 256 * 1024;
@@ -59,7 +59,9 @@ enum Voice {
 struct Call {
     id: String,
     name: String,
-    arguments: Option<RedactedStream>,
+    /// The keyed hash of its arguments, once they are whole.
+    args_hash: Option<String>,
+    arguments: Option<RedactedArguments>,
     output: Option<RedactedStream>,
 }
 
@@ -148,7 +150,13 @@ impl Ear {
                 // Words before a call are thoughts on the way, not the answer.
                 self.said.clear();
                 out.push(tool(&tool_name, &tool_id, ToolStatus::Started, |_| {}));
-                self.calls.push(Call { id: tool_id, name: tool_name, arguments: None, output: None });
+                self.calls.push(Call {
+                    id: tool_id,
+                    name: tool_name,
+                    args_hash: None,
+                    arguments: None,
+                    output: None,
+                });
             }
             AssistantEvent::ToolcallInputDelta { tool_id, delta } => {
                 self.fall_silent(out);
@@ -158,14 +166,15 @@ impl Ear {
             }
             AssistantEvent::ToolcallInput { tool_id, mut input } => {
                 self.fall_silent(out);
+                let args_hash = hash(input.to_string().as_bytes());
                 let call = self.calls.iter_mut().find(|call| call.id == tool_id);
                 let name = call.as_ref().map_or_else(String::new, |call| call.name.clone());
-                if let Some(call) = call
-                    && let Some(arguments) = call.arguments.take()
-                {
-                    call.say(ToolStatus::Arguments, arguments.finish().0, out);
+                if let Some(call) = call {
+                    call.args_hash = Some(args_hash.clone());
+                    if let Some(arguments) = call.arguments.take() {
+                        call.say(ToolStatus::Arguments, arguments.finish(), out);
+                    }
                 }
-                let args_hash = hash(input.to_string().as_bytes());
                 redact_json(&mut input);
                 out.push(tool(&name, &tool_id, ToolStatus::Called, |tool| {
                     tool.args = Some(input);
@@ -226,7 +235,14 @@ impl Ear {
                 }
                 out.push(Heard::Progress(Progress::Subagent { subagent: subagent(update) }));
             }
-            AddedEvent::McpCall(call) => out.push(Heard::Progress(Progress::Mcp { call: Box::new(call) })),
+            AddedEvent::McpCall(mut call) => {
+                // An agent within walls does not see the key of this installation: its hash is good for itself alone.
+                let known = self.calls.iter().find(|open| open.id == call.tool_id && call.agents.is_empty());
+                if let Some(args_hash) = known.and_then(|open| open.args_hash.clone()) {
+                    call.args_hash = args_hash;
+                }
+                out.push(Heard::Progress(Progress::Mcp { call: Box::new(call) }));
+            }
             AddedEvent::McpServer(server) => {
                 let how = serde_json::to_value(server.state).unwrap_or_default();
                 let how = how.as_str().unwrap_or_default();

@@ -9,9 +9,9 @@ use super::custom::installed;
 use super::redact;
 
 /// What stands in the place of a value whose name is secret.
-const HIDDEN: &str = "[REDACTED]";
+pub(super) const HIDDEN: &str = "[REDACTED]";
 /// Deeper than any parser would have let through.
-const MAX_DEPTH: usize = 128;
+pub(super) const MAX_DEPTH: usize = 128;
 
 /// Shorter texts hold no secret that a rule would find, nor do shorter words of small letters.
 const SHORTEST_SECRET: usize = 8;
@@ -122,7 +122,8 @@ fn walk(value: &mut Value, hidden_by: Option<Secrecy>, depth: usize, found: &mut
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Secrecy {
+pub(super) enum Secrecy {
+    /// Whatever it is.
     All,
     /// Numbers behind this name are counts.
     AllButNumbers,
@@ -141,7 +142,8 @@ static PARTS: LazyLock<AhoCorasick> = LazyLock::new(|| {
         .expect("a few dozen short literals fit any automaton")
 });
 
-fn secrecy(name: &str) -> Option<Secrecy> {
+/// Why values behind this name are hidden, if they are.
+pub(super) fn secrecy(name: &str) -> Option<Secrecy> {
     let mut room = [0; 64];
     let flat_text: String;
     let flat = if name.is_ascii() && name.len() <= room.len() {

@@ -1,6 +1,7 @@
 //! Redaction: secrets leave no text that is recorded or sent.
 //!
-//! [`redact`] takes a whole text, [`RedactedStream`] takes one in chunks, [`redact_json`] takes a JSON value. A secret
+//! [`redact`] takes a whole text, [`RedactedStream`] takes one in chunks, [`redact_json`] takes a JSON value and
+//! [`RedactedArguments`] the text of one in chunks. A secret
 //! becomes `[REDACTED:CATEGORY]`; what is reported about it is where it was and which rule found it, never the value.
 //!
 //! ```text
@@ -22,6 +23,7 @@
 //! surroundings and any chunks.
 
 mod anchors;
+mod arguments;
 mod assignment;
 mod category;
 mod custom;
@@ -36,6 +38,7 @@ mod stream;
 mod value;
 mod view;
 
+pub use arguments::RedactedArguments;
 pub use category::{Category, Match};
 pub use custom::{Characters, CustomRule, CustomRuleError, CustomRules, install};
 pub use json::redact_json;

@@ -31,8 +31,10 @@ const TOOLS: [&str; 15] = [
 pub(crate) fn config(name: &str, misbehave: &str, more: &str) -> String {
     let program = std::env::current_exe().unwrap();
     let program = json!(program.to_str().unwrap());
+    // Its name in whichever test program this is.
+    let (_, here) = module_path!().split_once("::").unwrap();
     format!(
-        "[mcp.{name}]\ncommand = {program}\nargs = [\"--ignored\", \"--exact\", \"mcp::hostile::serve\"]\n\
+        "[mcp.{name}]\ncommand = {program}\nargs = [\"--ignored\", \"--exact\", \"{here}::serve\"]\n\
          {more}\n[mcp.{name}.env]\nMISBEHAVE = \"{misbehave}\"\n"
     )
 }
