@@ -13,6 +13,7 @@ use tokio::process::Command;
 
 use crate::entry::{self, Told};
 use crate::host::Options;
+use crate::mark;
 use crate::wire::{self, Reply, Request, Status, VERSION};
 
 /// Starts a host of this binary, which outlives us. Returns when it listens and its child runs.
@@ -22,6 +23,8 @@ pub async fn start(options: &Options, program: &Path, log: File) -> io::Result<(
     let told: OsString = serde_json::to_string(&told)?.into();
     let mut host = Command::new(program);
     host.arg(entry::HOST).arg(told).arg("--").args(command);
+    // A host is nobody's child.
+    host.env_remove(mark::VARIABLE);
     host.envs(environment.iter().map(|(name, value)| (name, value)));
     if let Some(folder) = folder {
         host.current_dir(folder);

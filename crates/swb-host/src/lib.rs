@@ -7,6 +7,7 @@
 //!   the other end, `output` what is kept of what the child says.
 //! * [`cell`] – walls around a child: namespaces in which what it must not touch is not there.
 //! * [`lineage`] – whose process is at the other end of a socket; [`tcp_peer`] – of a connection over loopback.
+//! * [`mark`] – how what a host has started is recognised once the host is gone.
 //! * [`entry`] – the programs of this room within the one binary.
 //!
 //! This room knows nothing of what the children are for. Proof: unit tests beside each part, and `tests/` with real
@@ -20,6 +21,7 @@ pub mod group;
 pub mod guard;
 pub mod host;
 pub mod lineage;
+pub mod mark;
 mod output;
 mod signals;
 pub mod tcp_peer;

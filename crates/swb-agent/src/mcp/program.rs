@@ -20,8 +20,9 @@ use tokio::task::JoinHandle;
 use super::fault::Fault;
 use super::pipes::{Heard, Told};
 
-/// Variables that programs need to find their way, and that hold no secrets.
-const INHERITED: [&str; 22] = [
+/// Variables that programs need to find their way, or are found by, and that hold no secrets.
+const INHERITED: [&str; 23] = [
+    swb_host::mark::VARIABLE,
     "HOME",
     "HTTPS_PROXY",
     "HTTP_PROXY",

@@ -58,6 +58,7 @@ pub(crate) async fn run(set: &[String], io: &Io) -> Result<u8, Failure> {
     }
     findings.push(disk_has_room(&paths));
     findings.push(socket_path(&paths));
+    findings.push(containment(&paths, set).await);
     findings.extend(daemon(&paths, set).await);
     let worst = findings.iter().any(|finding| finding.health == Health::Bad);
     if io.json {
@@ -181,6 +182,29 @@ fn socket_path(paths: &Paths) -> Finding {
         return Finding::good("socket path", socket);
     }
     Finding::good("socket path", format!("{socket} (the runtime folder's own path is too long for a socket)"))
+}
+
+/// What becomes of what agents have started when they, or their hosts, are killed.
+async fn containment(paths: &Paths, set: &[String]) -> Finding {
+    let is_off = layers(paths, set)
+        .and_then(|layers| Ok(layers.finish()?))
+        .is_ok_and(|config| config.runs.containment == "off");
+    let cell = match is_off {
+        true => Err("runs.containment is off".to_owned()),
+        false => swb_host::cell::try_out(&swb_daemon::containment::walls(paths, None)).await,
+    };
+    match cell {
+        Ok(()) => {
+            Finding::good("containment", "agents work in cells, and nothing is left of one that is killed")
+        }
+        Err(why) => Finding::warning(
+            "containment",
+            format!(
+                "{why}; what a killed agent leaves running is found by its mark and ended by the daemon, or by the next one"
+            ),
+            "let unprivileged users make namespaces, and set runs.containment to auto",
+        ),
+    }
 }
 
 /// The rules that the next daemon would find.

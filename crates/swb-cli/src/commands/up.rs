@@ -59,6 +59,8 @@ pub(crate) async fn background(set: &[String], io: &Io) -> Result<u8, Failure> {
 async fn first_word(set: &[String]) -> Result<Option<Word>, Failure> {
     let mut command = Command::new(std::env::current_exe()?);
     Paths::from_env()?.hand_on(&mut command);
+    // A daemon that an agent starts is not that agent's.
+    command.env_remove(swb_host::mark::VARIABLE);
     command.arg("watch").args(set.iter().flat_map(|flag| ["--set", flag]));
     let mut watch = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let words = watch.stdout.take().ok_or_else(|| Failure::new("the watch has no output"))?;

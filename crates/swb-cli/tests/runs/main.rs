@@ -18,3 +18,4 @@ mod mcp;
 mod seen_from_elsewhere;
 #[path = "../run/terminal.rs"]
 mod terminal;
+mod uncontained;

@@ -94,6 +94,9 @@ impl SessionTask {
         let complaints = link.complaints();
         if exit.is_some() {
             link.release().await;
+        } else {
+            // It did not come to end what its agent had started.
+            self.house.sweep().await;
         }
         let Some(current) = &mut self.current else { return };
         if current.phase == Phase::Closing || current.stopping.is_some() {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use swb_bus::topics::Topics;
+use swb_host::mark;
 use swb_journal::transcript::Transcripts;
 use swb_proto::error::ERR_SHUTTING_DOWN;
 use swb_proto::id::{RunId, SessionId};
@@ -128,6 +129,16 @@ impl House {
 
     pub(super) fn forget(&self, session: &str) {
         self.at_work().sessions.remove(session);
+    }
+
+    /// Ends what hosts that are gone have left behind, where no walls were around it.
+    pub(super) async fn sweep(&self) {
+        let hosts = self.paths.hosts();
+        match tokio::task::spawn_blocking(move || mark::sweep(&hosts)).await {
+            Ok(0) => {}
+            Ok(ended) => tracing::warn!(ended, "processes of hosts that are gone were ended"),
+            Err(error) => tracing::error!(%error, "nobody looked for what hosts have left behind"),
+        }
     }
 
     /// A run is over: kept, told, and marked as told.

@@ -1,7 +1,7 @@
 //! How a daemon takes over what the one before it had under way.
 //!
 //! Hosts are found by their sockets. A run whose host is there goes on from the last piece of progress that its session's
-//! transcript has; one whose host is gone has failed. What was kept and not told is told. Nothing is told twice: the
+//! transcript has; one whose host is gone has failed, and what that host left behind is ended first. What was kept and not told is told. Nothing is told twice: the
 //! transcript and the record know what was.
 
 use std::sync::Arc;
@@ -38,6 +38,7 @@ impl Runs {
     /// Takes over. Returns when everything that was under way is in somebody's hands.
     pub(crate) async fn recover(&self) {
         let house = &self.0;
+        house.sweep().await;
         let (untold, live): (Vec<KeptRun>, Vec<KeptRun>) = {
             let estate = house.records.look();
             let open = estate.runs.iter().filter(|kept| kept::is_live(kept) || !kept.end_is_told).cloned();

@@ -34,7 +34,7 @@ pub(crate) fn command(walls: &Walls, inner: &[OsString]) -> io::Result<Command> 
 }
 
 /// Builds one of these walls around a program that does nothing, to know beforehand what the kernel allows.
-pub(crate) async fn try_out(walls: &Walls) -> Result<(), String> {
+pub async fn try_out(walls: &Walls) -> Result<(), String> {
     let nothing = [entry::this_program().into(), entry::NOTHING.into()];
     let mut command = command(walls, &nothing).map_err(|error| error.to_string())?;
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);

@@ -16,7 +16,7 @@ use super::input::Next;
 use super::state::Shared;
 use super::{Options, PATIENCE};
 use crate::wire::{Containment, Exit, MAX_PIECE, Stream};
-use crate::{Group, cell, descendants, entry};
+use crate::{Group, cell, descendants, entry, mark};
 
 /// Tells the child which of its file descriptors is the control channel.
 const CONTROL_FD: &str = "SWB_CONTROL_FD";
@@ -74,6 +74,7 @@ async fn spawn(options: &Options, control: OwnedFd) -> io::Result<(Group, Contai
             Err(reason) => (plain(options), Containment::Advisory { reason }),
         },
     };
+    command.env(mark::VARIABLE, mark::of_this_host(&options.socket)?);
     command.env(CONTROL_FD, control.as_raw_fd().to_string());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let group = Group::spawn(&mut command)?;
