@@ -24,6 +24,8 @@ use crate::visit::Visit;
 const CHUNK: usize = 64 * 1024;
 /// How long a question waits for others that are put beside it: one interrupt names them all.
 const GATHER: Duration = Duration::from_millis(50);
+/// How long the end of a run that is over is waited for: it is kept before it is told.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// A stream as it is being read.
 #[derive(Debug)]
@@ -37,6 +39,8 @@ pub(super) struct Relay {
     interrupt_at: Option<Instant>,
     /// Set while it is not known what a gap has swallowed.
     gap_at: Option<Instant>,
+    /// The run is over, and its end was not among the events so far.
+    is_over: bool,
     _seat: Seat,
 }
 
@@ -70,7 +74,8 @@ impl Relay {
         seat: Seat,
     ) -> Self {
         let heartbeat = Box::pin(sleep_until(Instant::now() + run.app.keep_alive()));
-        Relay { translator, events, run, thread, heartbeat, interrupt_at: None, gap_at: None, _seat: seat }
+        let (interrupt_at, gap_at, is_over) = (None, None, false);
+        Relay { translator, events, run, thread, heartbeat, interrupt_at, gap_at, is_over, _seat: seat }
     }
 
     /// What to send next; `None` at the end.
@@ -130,6 +135,7 @@ impl Relay {
             }
             // Numbers that are not there, or not kept: it may mean nothing. Once there is nothing more to read, it is
             // looked after.
+            Delivery::Gap(_) if self.is_over => {}
             Delivery::Gap(_) => self.gap_at = Some(Instant::now() + GATHER),
         }
     }
@@ -148,6 +154,9 @@ impl Relay {
         let handle = self.run.visit.handle(&self.run.app.bus);
         match handle.call::<run::Get>(self.run.which.clone()).await {
             Ok(view) if !view.run.state.is_over() => {}
+            Ok(_) if !std::mem::replace(&mut self.is_over, true) => {
+                self.gap_at = Some(Instant::now() + LAST_WORDS);
+            }
             // Its end is kept longer than the rest; this is for when it was not.
             Ok(view) if view.run.state == RunState::Completed => {
                 self.translator
