@@ -38,7 +38,7 @@ use crate::private_dir::{self, PrivateDirError};
 use crate::record::{Care, Recorder};
 use crate::records::Records;
 use crate::recovery;
-use crate::runs::{Runs, RunsParts};
+use crate::runs::{Office, Runs, RunsParts};
 use crate::subsystems::{
     AgentRuns, Agents, ApprovalDesk, Audit, Control, Events, Grants, Identity, Llm, PolicyDesk, Projects,
     Rpc, Sessions, Workspaces,
@@ -179,12 +179,22 @@ impl Daemon {
             limits,
             recorder: Arc::clone(&recorder),
         };
+        let house_gate = Arc::new(HouseGate {
+            records: Arc::clone(&records),
+            policy: policy.clone(),
+            approvals: Arc::clone(&approvals),
+            recorder: Arc::clone(&recorder),
+        });
+        let office = Office::open(&paths.inboxes_file())
+            .map_err(|source| StartErrorKind::Io { path: paths.inboxes_file(), source })?;
         let runs = Runs::new(RunsParts {
             records: Arc::clone(&records),
             topics: Arc::clone(&topics),
             recorder: Arc::clone(&recorder),
             approvals: Arc::clone(&approvals),
             transcripts,
+            gate: Arc::clone(&house_gate),
+            office: Arc::clone(&office),
             paths: paths.clone(),
             config: config.clone(),
         });
@@ -228,18 +238,14 @@ impl Daemon {
         runs.recover().await;
         tokio::spawn(Arc::clone(&approvals).keep_time());
         // Before the socket, so that whoever gets an answer there gets the whole of it.
-        let gate: Arc<dyn Gate> = Arc::new(FrontGate(Arc::new(HouseGate {
-            records,
-            policy,
-            approvals: Arc::clone(&approvals),
-            recorder: Arc::clone(&recorder),
-        })));
+        let gate: Arc<dyn Gate> = Arc::new(FrontGate(house_gate));
         let figures = HouseFigures {
             runs: runs.clone(),
             approvals: Arc::clone(&approvals),
             recorder: Arc::clone(&recorder),
         };
-        let http = Http::start(&paths, config, &bus, Arc::clone(&gate), Arc::new(figures)).await;
+        let http =
+            Http::start(&paths, config, &bus, Arc::clone(&gate), Arc::new(figures), office.counter()).await;
         description.http = http.state().url();
         let _ = http_state.set(http.state().clone());
         let server = ControlServer::listen_behind(Some(gate), Arc::clone(&bus), &socket, limits)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use swb_bus::Bus;
 use swb_bus::gate::Gate;
 use swb_gateway::metrics::Figures;
-use swb_gateway::{Gateway, GatewayOptions};
+use swb_gateway::{Gateway, GatewayOptions, Postmaster};
 
 use crate::config::Config;
 use crate::paths::Paths;
@@ -53,6 +53,7 @@ impl Http {
         bus: &Arc<Bus>,
         gate: Arc<dyn Gate>,
         figures: Arc<dyn Figures>,
+        postmaster: Arc<dyn Postmaster>,
     ) -> Self {
         let http = &config.http;
         if !http.enabled {
@@ -68,6 +69,7 @@ impl Http {
             heartbeat: Duration::from_secs(http.heartbeat_s),
             max_connections: http.max_connections,
             figures: Some(figures),
+            postmaster: Some(postmaster),
         };
         match Gateway::start(&options, Arc::clone(bus), Some(gate)).await {
             Ok(gateway) => {

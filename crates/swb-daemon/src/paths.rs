@@ -145,6 +145,11 @@ impl Paths {
         self.state.join("approvals.jsonl")
     }
 
+    /// How far the messages to agents came.
+    pub fn inboxes_file(&self) -> PathBuf {
+        self.state.join("inboxes.jsonl")
+    }
+
     /// Which session each thread of an AG-UI client is.
     pub fn threads_file(&self) -> PathBuf {
         self.state.join("threads.jsonl")

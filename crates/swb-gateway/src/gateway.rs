@@ -18,6 +18,7 @@ use crate::buses::Buses;
 use crate::front::Front;
 use crate::host::Names;
 use crate::metrics::{Figures, Metrics};
+use crate::postmaster::Postmaster;
 use crate::routes::{self, App};
 use crate::server;
 use crate::stream::Feeds;
@@ -43,6 +44,8 @@ pub struct GatewayOptions {
     pub max_connections: usize,
     /// What the house has to say on the page of figures.
     pub figures: Option<Arc<dyn Figures>>,
+    /// Who keeps account of what is posted.
+    pub postmaster: Option<Arc<dyn Postmaster>>,
 }
 
 /// Why there is no gateway.
@@ -123,7 +126,11 @@ impl Gateway {
         let address = listener.local_addr().map_err(failed)?;
         let (feeds, metrics) = (Arc::new(Feeds::default()), Arc::new(Metrics::new()));
         let threads = tokio::runtime::Handle::current().metrics().num_workers();
-        let announce = Announce { topics: Arc::clone(bus.topics()), metrics: Arc::clone(&metrics) };
+        let announce = Announce {
+            topics: Arc::clone(bus.topics()),
+            metrics: Arc::clone(&metrics),
+            postmaster: options.postmaster.clone(),
+        };
         let threads_file = Threads::open(&options.threads);
         let (stop, stopped) = watch::channel(false);
         let app = App {

@@ -8,7 +8,7 @@
 //!
 //! An append to a bus in order takes microseconds: less than handing it to another thread and waiting for that, which is
 //! two wake-ups. So whoever finds the lane empty appends where it is. Whatever could take longer is done by a thread of the
-//! lane: the first post, a search for an earlier one, a lock that somebody holds. Posts that come meanwhile gather, and are
+//! lane: the first post, a search for an earlier one, a lock that somebody holds, an account that is kept of it. Posts that come meanwhile gather, and are
 //! written together. However many wait, a lane has one thread; so a file whose disk or lock does not move holds up its own
 //! posters and nobody else, and those beyond what a lane holds are refused at once.
 //!
@@ -34,6 +34,7 @@ use crate::announce::Announce;
 use crate::failure::{ErrorCode, Failure};
 use crate::messages::Scope;
 use crate::metrics::{Counted, Metrics};
+use crate::postmaster::Expected;
 
 /// Posts that may wait for one file, and their bytes.
 const MOST_WAITING: usize = 1024;
@@ -77,6 +78,7 @@ struct Post {
     actor: Actor,
     answer: oneshot::Sender<Answer>,
     waiting: Counted<Gauge>,
+    expected: Option<Box<dyn Expected>>,
 }
 
 type Gauge = fn(&Metrics) -> &AtomicI64;
@@ -100,7 +102,10 @@ impl Lane {
         actor: Actor,
         in_place: &Semaphore,
     ) -> Result<Appended, Failure> {
-        if draft.idempotency_key.is_none()
+        let expected = self.announce.expect(&self.scope);
+        // To be accounted for is to wait for the disk.
+        if expected.is_none()
+            && draft.idempotency_key.is_none()
             && let Some(quick) = self.proven()
             && let Ok(_permit) = in_place.try_acquire()
             && let Some(turn) = Turn::take(self)
@@ -110,16 +115,16 @@ impl Lane {
                 done => {
                     let appended = done?;
                     self.announce.written();
-                    self.announce.posted(&self.scope, &draft, &actor, &appended);
+                    self.announce.posted(&self.scope, &draft, &actor, &appended, None);
                     return Ok(appended);
                 }
             }
             // In front of those who came meanwhile.
-            let answer = self.line_up(draft, actor, VecDeque::push_front)?;
+            let answer = self.line_up(draft, actor, None, VecDeque::push_front)?;
             drop(turn);
             return answered(answer).await;
         }
-        let answer = self.line_up(draft, actor, VecDeque::push_back)?;
+        let answer = self.line_up(draft, actor, expected, VecDeque::push_back)?;
         drop(Turn::take(self));
         answered(answer).await
     }
@@ -128,6 +133,7 @@ impl Lane {
         &self,
         draft: Draft,
         actor: Actor,
+        expected: Option<Box<dyn Expected>>,
         push: fn(&mut VecDeque<Post>, Post),
     ) -> Result<oneshot::Receiver<Answer>, Failure> {
         let (answer, receiver) = oneshot::channel();
@@ -137,7 +143,7 @@ impl Lane {
             return Err(Failure::new(ErrorCode::TooManyRequests, why));
         }
         let waiting = Counted::new(&self.announce.metrics, (|metrics| &metrics.waiting) as Gauge);
-        let post = Post { bytes: weight(&draft), draft, actor, answer, waiting };
+        let post = Post { bytes: weight(&draft), draft, actor, answer, waiting, expected };
         line.bytes += post.bytes;
         push(&mut line.posts, post);
         Ok(receiver)
@@ -145,16 +151,16 @@ impl Lane {
 
     fn write(&self, posts: Vec<Post>) {
         let (mut drafts, mut posters) = (Vec::with_capacity(posts.len()), Vec::with_capacity(posts.len()));
-        for Post { draft, actor, answer, waiting, .. } in
+        for Post { draft, actor, answer, waiting, expected, .. } in
             posts.into_iter().filter(|post| !post.answer.is_closed())
         {
             drafts.push(draft);
-            posters.push((actor, answer, waiting));
+            posters.push((actor, answer, waiting, expected));
         }
         let bus = match self.bus() {
             Ok(bus) => bus,
             Err(failure) => {
-                for (_, answer, _waiting) in posters {
+                for (_, answer, _waiting, _) in posters {
                     let _ = answer.send(Err(failure.clone()));
                 }
                 return;
@@ -165,9 +171,11 @@ impl Lane {
         if answers.iter().any(Result::is_ok) && bus.path().is_in_usual_place() {
             self.prove(&bus);
         }
-        for ((draft, (actor, answer, _waiting)), appended) in drafts.iter().zip(posters).zip(answers) {
+        for ((draft, (actor, answer, _waiting, expected)), appended) in
+            drafts.iter().zip(posters).zip(answers)
+        {
             if let Ok(appended) = &appended {
-                self.announce.posted(&self.scope, draft, &actor, appended);
+                self.announce.posted(&self.scope, draft, &actor, appended, expected);
             }
             // Who has gone does not need it.
             let _ = answer.send(appended.map_err(Failure::from));

@@ -10,8 +10,8 @@
 //! * [`Gateway`] – listening, from the first free port to the last stream's end.
 //! * [`auth`] – tokens per principal, one-time links, cookies; files that the command line reads too.
 //! * `front`, `host` – everything a request must pass before a route sees it.
-//! * `messages` – list and post. `buses`, `lane` – the files, and the order in which posts reach them. `stream` –
-//!   Server-Sent Events.
+//! * `messages` – list and post. `buses`, `lane` – the files, and the order in which posts reach them;
+//!   [`Postmaster`] – who keeps account of them. `stream` – Server-Sent Events.
 //! * [`agui`] – runs of agents, and events of the bus, as front ends know them.
 //! * [`metrics`] – figures for Prometheus, those of the house too.
 //! * [`openapi`] – the same routes as a document.
@@ -37,6 +37,7 @@ mod lane;
 mod messages;
 pub mod metrics;
 pub mod openapi;
+mod postmaster;
 mod routes;
 mod server;
 mod sse;
@@ -44,3 +45,4 @@ mod stream;
 mod visit;
 
 pub use gateway::{Gateway, GatewayError, GatewayOptions};
+pub use postmaster::{Expected, Postmaster};

@@ -4,6 +4,7 @@
 //! replayed from its record and tested without waiting.
 
 pub mod approval;
+pub mod inbox;
 pub mod lifecycle;
 pub mod policy;
 pub mod redact;

@@ -12,6 +12,7 @@ mod foreign;
 #[path = "../rpc/mcp/hostile.rs"]
 mod hostile;
 mod house;
+mod inbox;
 mod kills;
 mod life;
 mod mcp;

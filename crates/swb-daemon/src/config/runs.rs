@@ -13,11 +13,13 @@ pub struct RunsConfig {
     pub idle_s: u64,
     /// `auto`: agents are contained where the kernel allows it. `off`: they are not.
     pub containment: String,
+    /// Messages of its task's bus that may reach an agent in a row without a person; others wait.
+    pub messages_in_a_row: u32,
 }
 
 impl Default for RunsConfig {
     fn default() -> Self {
-        RunsConfig { slots: 16, idle_s: 600, containment: "auto".to_owned() }
+        RunsConfig { slots: 16, idle_s: 600, containment: "auto".to_owned(), messages_in_a_row: 3 }
     }
 }
 

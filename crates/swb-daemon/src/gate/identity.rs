@@ -23,6 +23,8 @@ pub(super) enum Identity {
         /// Whether it is in a cell.
         contained: bool,
     },
+    /// Somebody whom the house has met before.
+    Known(Actor),
     /// It cannot be told, so it is nobody.
     Nobody,
 }
@@ -50,6 +52,7 @@ impl Identity {
             Identity::Agent { actor, contained } => {
                 Caller::known(context, actor.clone()).contained(*contained)
             }
+            Identity::Known(actor) => Caller::known(context, actor.clone()),
             Identity::Person if context.actor.as_ref().is_none_or(may_be_named) => Caller::new(context),
             Identity::Person | Identity::Nobody => Caller::known(context, Actor::local_user()),
         }

@@ -25,6 +25,7 @@ pub(crate) use question::ancestry;
 use std::sync::Arc;
 
 use swb_bus::gate::{Gate, Guest, Visitor};
+use swb_proto::Actor;
 
 use crate::approvals::Approvals;
 use crate::policy::Policy;
@@ -40,6 +41,13 @@ pub(crate) struct HouseGate {
     pub(crate) policy: Policy,
     pub(crate) approvals: Arc<Approvals>,
     pub(crate) recorder: Arc<Recorder>,
+}
+
+impl HouseGate {
+    /// Somebody whom the house knows without a connection: whoever has posted a message that is on its way.
+    pub(crate) fn known(self: &Arc<Self>, actor: Actor) -> Arc<dyn Guest> {
+        Arc::new(Known { house: Arc::clone(self), identity: Identity::Known(actor) })
+    }
 }
 
 /// The gate as doors hold it.

@@ -36,6 +36,7 @@ impl SessionTask {
             return;
         }
         current.stopping = Some((error, is_failure));
+        self.inbox = None;
         if current.phase == Phase::Starting {
             self.kill().await;
         } else {
@@ -90,6 +91,7 @@ impl SessionTask {
 
     /// The agent is gone, or its host is.
     pub(super) async fn exited(&mut self, exit: Option<Exit>) {
+        self.inbox = None;
         let Some(link) = self.link.take() else { return };
         let complaints = link.complaints();
         if exit.is_some() {
@@ -128,6 +130,7 @@ impl SessionTask {
 
     /// The run under way is over.
     pub(super) async fn finish(&mut self, error: Option<BusError>) {
+        self.inbox = None;
         let Some(current) = self.current.take() else { return };
         let result = self.link.as_ref().map(|link| link.ear.said().to_owned()).unwrap_or_default();
         let mut kept = current.kept;

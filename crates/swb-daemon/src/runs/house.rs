@@ -16,11 +16,13 @@ use swb_proto::{BusError, TopicGlob};
 use tokio::sync::{Semaphore, mpsc};
 
 use super::agent::{Agents, Place};
+use super::inbox::Office;
 use super::kept::{self, KeptRun};
 use super::session::{Order, SessionTask};
 use super::taking::place_of;
 use super::{MOST_ORDERS, bus_notes, gone, telling};
 use crate::approvals::Approvals;
+use crate::gate::HouseGate;
 use crate::paths::Paths;
 use crate::record::Recorder;
 use crate::records::{Records, now};
@@ -34,6 +36,10 @@ pub(super) struct House {
     pub(super) recorder: Arc<Recorder>,
     pub(super) approvals: Arc<Approvals>,
     pub(super) transcripts: Arc<Transcripts>,
+    pub(super) gate: Arc<HouseGate>,
+    pub(super) office: Arc<Office>,
+    /// Messages that may reach an agent in a row without a person.
+    pub(super) in_a_row: u32,
     pub(super) agents: Agents,
     pub(super) paths: Paths,
     pub(super) message_root: PathBuf,
@@ -104,6 +110,7 @@ impl House {
             waiting: VecDeque::new(),
             link: None,
             current: None,
+            inbox: None,
             before: last,
             generation,
         })

@@ -101,6 +101,7 @@ impl SessionTask {
     }
 
     async fn answered(&mut self, id: &str, answer: Answer) {
+        self.mail_answered(id, &answer).await;
         let Some(current) = &mut self.current else { return };
         if let Some((totals, cost)) = &answer.totals {
             if !id.starts_with(current.kept.id().as_str()) {

@@ -12,7 +12,7 @@
 //! * `agent` – which agent, and what its process is started with. `link` – the line to it, through its host.
 //! * `output`, `hearing` – its output, as lines and as words. `telling` – the events of runs.
 //! * `kept` – what is kept of a run. `recovery` – how a daemon takes over the runs of the one before it.
-//! * `bus_notes` – what the message bus hears of a run.
+//! * `bus_notes` – what the message bus hears of a run. `inbox` – what a run hears of the message bus.
 //!
 //! Invariants: a run is kept before anybody hears of it; every piece of progress is in the session's transcript, with the
 //! place of the agent's output that it was made from, before anybody sees it; every run has one end. A daemon that dies
@@ -24,6 +24,7 @@ mod current;
 mod ending;
 mod hearing;
 mod house;
+mod inbox;
 mod kept;
 mod link;
 mod listening;
@@ -49,11 +50,13 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::approvals::Approvals;
 use crate::config::Config;
+use crate::gate::HouseGate;
 use crate::paths::Paths;
 use crate::record::Recorder;
 use crate::records::Records;
 use crate::telemetry::RunCounts;
 
+pub(crate) use inbox::Office;
 pub(crate) use kept::KeptRun;
 pub(crate) use session::How;
 pub(crate) use telling::PROGRESS;
@@ -77,19 +80,25 @@ pub(crate) struct RunsParts {
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) approvals: Arc<Approvals>,
     pub(crate) transcripts: Arc<Transcripts>,
+    pub(crate) gate: Arc<HouseGate>,
+    pub(crate) office: Arc<Office>,
     pub(crate) paths: Paths,
     pub(crate) config: Config,
 }
 
 impl Runs {
     pub(crate) fn new(parts: RunsParts) -> Self {
-        let RunsParts { records, topics, recorder, approvals, transcripts, paths, config } = parts;
+        let RunsParts { records, topics, recorder, approvals, transcripts, gate, office, paths, config } =
+            parts;
         Runs(Arc::new(House {
             records,
             topics,
             recorder,
             approvals,
             transcripts,
+            gate,
+            office,
+            in_a_row: config.runs.messages_in_a_row,
             message_root: paths.message_root(&config),
             slots: Arc::new(Semaphore::new(config.runs.slots)),
             counts: RunCounts::default(),
@@ -112,6 +121,7 @@ impl Runs {
                 let envelope = delivery.to_envelope(house.topics.now());
                 let Some(session) = envelope.session_id else { continue };
                 let _ = house.order(session.as_str(), Order::End { done: None }).await;
+                house.forget_mail(session.as_str()).await;
             }
         });
     }
@@ -138,7 +148,8 @@ impl Runs {
         text: String,
     ) -> Result<(RunId, ToldStatus), BusError> {
         check_prompt(&text)?;
-        let from = ctx.caller().actor().id.as_str().to_owned();
+        let actor = ctx.caller().actor().clone();
+        let from = actor.id.as_str().to_owned();
         let (done, done_rx) = oneshot::channel();
         let order = Order::Tell { how, text: text.clone(), from, done };
         let told = match self.0.order(session.as_str(), order).await {
@@ -146,7 +157,10 @@ impl Runs {
             Err(_) => Err(nothing_under_way()),
         };
         match (told, how) {
-            (Ok(run), _) => Ok((run, ToldStatus::Delivered)),
+            (Ok(run), _) => {
+                self.0.heard_from(&actor, session).await;
+                Ok((run, ToldStatus::Delivered))
+            }
             (Err(error), How::Steer) => Err(error),
             (Err(_), How::FollowUp) => {
                 let last = self.0.records.look().runs_of(session).next_back().cloned();
@@ -168,11 +182,18 @@ impl Runs {
     }
 
     /// `agent.answer`: the run that got it.
-    pub(crate) async fn answer(&self, session: &SessionId, answer: AnswerParams) -> Result<RunId, BusError> {
+    pub(crate) async fn answer(
+        &self,
+        ctx: &CallContext,
+        session: &SessionId,
+        answer: AnswerParams,
+    ) -> Result<RunId, BusError> {
         let (done, done_rx) = oneshot::channel();
         let order = Order::Answer { answer: Box::new(answer), done };
         self.0.order(session.as_str(), order).await.map_err(|_| nothing_under_way())?;
-        done_rx.await.map_err(|_| gone())?
+        let run = done_rx.await.map_err(|_| gone())??;
+        self.0.heard_from(ctx.caller().actor(), session).await;
+        Ok(run)
     }
 
     /// Ends all agents: nothing works on.

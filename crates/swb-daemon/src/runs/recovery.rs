@@ -44,6 +44,7 @@ impl Runs {
             let open = estate.runs.iter().filter(|kept| kept::is_live(kept) || !kept.end_is_told).cloned();
             open.partition(|kept| kept.run.state.is_over())
         };
+        house.forget_mail_of_the_past();
         for kept in untold {
             house.tell_end(kept).await;
         }
@@ -155,6 +156,8 @@ impl House {
                 if let Err(error) = link.say_again(&word, current.kept.write).await {
                     tracing::warn!(%error, "a prompt could not be written");
                 }
+                self.take_mail(&current.kept.run.session_id).await;
+                self.hand_over_mail(&mut link, &mut current).await;
                 tracing::info!(
                     run = current.kept.id().as_str(),
                     from = from.0,

@@ -10,13 +10,14 @@ use std::time::Duration;
 
 use swb_proto::agent::Command;
 use swb_proto::id::RunId;
-use swb_proto::run::{AnswerParams, Attended, RunState, RunUsage};
+use swb_proto::run::{AnswerParams, Attended, Progress, RunState, RunUsage};
 use swb_proto::{BusError, Timestamp};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 use super::agent::{BUILTIN, Birth, Place};
 use super::current::{Current, Phase, failed};
+use super::inbox::{Inbox, Parcel};
 use super::kept::{self, KeptRun};
 use super::link::{Came, Link};
 use super::{House, telling};
@@ -43,6 +44,10 @@ pub(super) enum Order {
     Cancel { run: RunId, reason: Option<String>, done: oneshot::Sender<()> },
     /// Something for the run under way; no answer if there is none.
     Tell { how: How, text: String, from: String, done: oneshot::Sender<Result<RunId, BusError>> },
+    /// A message from the bus for the run under way.
+    Give { parcel: Box<Parcel>, done: oneshot::Sender<Result<RunId, BusError>> },
+    /// Something about the run under way that its agent did not say.
+    Remark(Box<Progress>),
     /// An answer to what the run under way has asked.
     Answer { answer: Box<AnswerParams>, done: oneshot::Sender<Result<RunId, BusError>> },
     /// What the run under way waits for.
@@ -71,6 +76,8 @@ pub(super) struct SessionTask {
     pub(super) waiting: VecDeque<KeptRun>,
     pub(super) link: Option<Link>,
     pub(super) current: Option<Current>,
+    /// Brings the run under way its mail.
+    pub(super) inbox: Option<Inbox>,
     /// What the session had used before the run under way.
     pub(super) before: Option<RunUsage>,
     /// How many processes have served the session.
@@ -82,6 +89,8 @@ impl SessionTask {
     pub(super) async fn run(mut self) {
         let slots = Arc::clone(&self.house.slots);
         let mut idle_since = Instant::now();
+        // A run that a daemon before us had begun.
+        self.open_inbox();
         loop {
             let wants_slot = self.current.is_none() && !self.waiting.is_empty();
             if self.current.is_some() || wants_slot {
@@ -133,6 +142,10 @@ impl SessionTask {
             Order::Tell { how, text, from, done } => {
                 let _ = done.send(self.tell(how, text, from).await);
             }
+            Order::Give { parcel, done } => {
+                let _ = done.send(self.give(*parcel).await);
+            }
+            Order::Remark(progress) => self.remark(*progress).await,
             Order::Answer { answer, done } => {
                 let _ = done.send(self.answer(*answer).await);
             }
@@ -244,6 +257,9 @@ impl SessionTask {
         if let Err(error) = link.say(&prompt).await {
             tracing::warn!(%error, "a prompt could not be written");
         }
+        self.house.hand_over_mail(link, current).await;
+        self.open_inbox();
+        let Some(current) = &self.current else { return };
         if current.stopping.is_some() {
             self.stop_agent().await;
         }

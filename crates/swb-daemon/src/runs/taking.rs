@@ -19,7 +19,7 @@ use crate::records::{Estate, now};
 /// Runs that may wait in one session.
 const MOST_WAITING: usize = 100;
 /// The longest prompt, in bytes: it goes to the agent as one frame.
-const LONGEST_PROMPT: usize = 768 * 1024;
+pub(super) const LONGEST_PROMPT: usize = 768 * 1024;
 /// How much of a prompt is its title.
 const TITLE: usize = 120;
 
@@ -35,6 +35,9 @@ impl Runs {
         let session = self.session_for(&ctx, &params).await?;
         self.may_drive(&ctx, &session)?;
         let house = Arc::clone(&self.0);
+        // Whatever is posted from here on is for it.
+        house.take_mail(&session).await;
+        house.heard_from(ctx.caller().actor(), &session).await;
         let run_id = RunId::from_ulid(house.records.unique());
         let caller = ctx.caller();
         let (actor, correlation_id) = (caller.actor().clone(), caller.correlation().cloned());

@@ -68,6 +68,9 @@ impl Runs {
                 for approval in self.0.approvals.list(of_session) {
                     view.waits.extend(wait_for_approval(&approval));
                 }
+                if let Some((messages, since)) = self.0.office.held(session.as_str()) {
+                    view.waits.push(Wait { what: Waits::Person { messages }, since });
+                }
             }
             Some(look) => {
                 let since = view.run.created_at.clone();

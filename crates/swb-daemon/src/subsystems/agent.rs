@@ -114,6 +114,6 @@ async fn answer(ctx: CallContext, runs: Runs, params: AnswerParams) -> BusResult
     let kept = runs.which(params.run_id.as_ref(), named(&ctx, params.session_id.clone()).as_ref())?;
     let session_id = kept.run.session_id;
     runs.may_drive(&ctx, &session_id)?;
-    let run_id = runs.answer(&session_id, params).await?;
+    let run_id = runs.answer(&ctx, &session_id, params).await?;
     Ok(Told { run_id, session_id, status: ToldStatus::Delivered }.into())
 }

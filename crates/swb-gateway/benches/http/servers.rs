@@ -51,6 +51,7 @@ impl Ours {
             heartbeat: Duration::from_secs(30),
             max_connections: 4096,
             figures: None,
+            postmaster: None,
         };
         let runtime = runtime();
         let topics = Topics::in_memory(Retention::default());

@@ -50,6 +50,7 @@ impl House {
             heartbeat: Duration::from_secs(3600),
             max_connections: 64,
             figures: None,
+            postmaster: None,
         };
         change(&mut options);
         let topics = Topics::in_memory(retention);

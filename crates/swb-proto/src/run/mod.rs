@@ -345,6 +345,11 @@ pub enum Waits {
         /// Runs before it.
         behind: u64,
     },
+    /// Nothing; but messages to it wait until a person says something.
+    Person {
+        /// How many.
+        messages: u64,
+    },
     /// The run before it in its session.
     Run {
         /// Which one.

@@ -69,6 +69,10 @@ fn in_words(wait: &Wait) -> String {
         Waits::Tool { name, .. } => format!("waits for the tool {} {age}", plain::line(name, 60)),
         Waits::Subagent { name } => format!("waits for the agent {} {age}", plain::line(name, 60)),
         Waits::Model => format!("waits for its model {age}"),
+        Waits::Person { messages } => format!(
+            "{messages} {} until a person says something {age} {DIM}· swb send · [runs] messages_in_a_row{DIM:#}",
+            if *messages == 1 { "message to it waits" } else { "messages to it wait" }
+        ),
         Waits::Slot { behind } => {
             format!("waits for a slot of the machine, {behind} before it {age} {DIM}· [runs] slots{DIM:#}")
         }

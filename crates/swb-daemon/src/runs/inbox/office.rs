@@ -1,0 +1,359 @@
+//! The office: the mail of all sessions, and the account of which messages came through the daemon.
+//!
+//! A post over HTTP to the bus of a session is expected before it is written and noted before its poster is told
+//! ([`Postmaster`]). Whoever finds a message on the bus that is not noted waits until nothing that was expected then is
+//! expected any more ([`Office::caught_up`]); if it is still not noted, it came another way.
+//!
+//! Invariant: what is told to anybody is on disk. Whatever waits for the disk is called from threads that may wait.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use swb_gateway::{Expected, Postmaster};
+use swb_journal::message_bus::Draft;
+use swb_journal::registry::{Found, Registry};
+use swb_proto::id::RunId;
+use swb_proto::{Actor, Timestamp};
+use tokio::sync::watch;
+
+use super::kept::{Given, KeptInbox, Marks, Posted};
+use super::letter::hash_of_draft;
+
+/// The mail of all sessions.
+#[derive(Debug)]
+pub(crate) struct Office {
+    desks: Mutex<Desks>,
+    /// Something has changed.
+    news: watch::Sender<u64>,
+}
+
+#[derive(Debug)]
+struct Desks {
+    kept: Registry<KeptInbox>,
+    /// Messages behind the last settled one, in the order of the bus.
+    lines: HashMap<String, Vec<String>>,
+    /// Messages that are about to be written, and for which session.
+    expected: BTreeMap<u64, String>,
+    next: u64,
+    /// How many messages wait for a person, and since when.
+    held: HashMap<String, (u64, Timestamp)>,
+}
+
+/// What is known of a message that was found.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It was seen before.
+    Seen,
+    /// It is new, and came through the daemon from this actor.
+    From(Actor),
+    /// It is new, and nobody knows from whom.
+    Unknown,
+}
+
+impl Office {
+    pub(crate) fn open(path: &Path) -> io::Result<Arc<Self>> {
+        let (kept, found) = Registry::open(path, |inbox: &KeptInbox| inbox.session_id.as_str())?;
+        if found != Found::default() {
+            let Found { torn_bytes, damaged_lines } = found;
+            tracing::warn!(path = %path.display(), torn_bytes, damaged_lines, "the mail was cut short or damaged");
+        }
+        let desks =
+            Desks { kept, lines: HashMap::new(), expected: BTreeMap::new(), next: 0, held: HashMap::new() };
+        Ok(Arc::new(Office { desks: Mutex::new(desks), news: watch::Sender::new(0) }))
+    }
+
+    /// Mail is taken for a session. `last` is the last message on its bus, asked only if none was taken before.
+    pub(super) fn admit(
+        &self,
+        session: &str,
+        project: &str,
+        last: impl FnOnce() -> Option<String>,
+    ) -> io::Result<()> {
+        if self.desks().kept.get(session).is_some() {
+            return Ok(());
+        }
+        let from = last();
+        let mut desks = self.desks();
+        if desks.kept.get(session).is_some() {
+            return Ok(());
+        }
+        desks.kept.put(KeptInbox::new(session, project, from))
+    }
+
+    /// The session is over, and its mail with it.
+    pub(super) fn forget(&self, session: &str) {
+        let mut desks = self.desks();
+        desks.lines.remove(session);
+        desks.held.remove(session);
+        if let Err(error) = desks.kept.remove(session) {
+            tracing::warn!(%error, session, "the mail of a session that is over could not be forgotten");
+        }
+    }
+
+    /// The mail of sessions that are over is of no use.
+    pub(super) fn keep_only(&self, lives: impl Fn(&str) -> bool) {
+        let over: Vec<String> = {
+            let desks = self.desks();
+            let sessions = desks.kept.iter().map(|inbox| inbox.session_id.clone());
+            sessions.filter(|session| !lives(session)).collect()
+        };
+        over.iter().for_each(|session| self.forget(session));
+    }
+
+    /// A process begins to take mail: what it has already.
+    pub(super) fn begin(&self, session: &str, run: &RunId, host: u32) -> io::Result<Vec<(String, Given)>> {
+        let mut desks = self.desks();
+        desks.lines.remove(session);
+        let Some(mut inbox) = desks.kept.get(session).cloned() else { return Ok(Vec::new()) };
+        if inbox.take_back(run, host) {
+            desks.kept.put(inbox.clone())?;
+        }
+        let mut given: Vec<(String, Given)> =
+            inbox.given().map(|(id, given)| (id.clone(), given.clone())).collect();
+        given.sort_by_key(|(_, given)| given.write);
+        Ok(given)
+    }
+
+    /// The message after which the bus of a session is to be read; `None` if mail is not taken there.
+    pub(super) fn place(&self, session: &str) -> Option<Option<String>> {
+        self.desks().kept.get(session).map(|inbox| inbox.from.clone())
+    }
+
+    /// The place is not on the bus any more: reading goes on from its end.
+    pub(super) fn lost_place(&self, session: &str, last: Option<String>) -> io::Result<()> {
+        self.change(session, |inbox, _| inbox.from = last).map(drop)
+    }
+
+    /// What is known of a message that was found on the bus.
+    pub(super) fn standing(&self, session: &str, msg_id: &str, hash: &str) -> Standing {
+        let mut desks = self.desks();
+        let Some(inbox) = desks.kept.get(session) else { return Standing::Seen };
+        let step = inbox.ahead.contains_key(msg_id);
+        let posted = inbox.posted.get(msg_id).filter(|posted| posted.hash == hash);
+        let actor = posted.map(|posted| posted.actor.clone());
+        let line = desks.lines.entry(session.to_owned()).or_default();
+        if line.iter().any(|seen| seen == msg_id) {
+            return Standing::Seen;
+        }
+        if step {
+            line.push(msg_id.to_owned());
+            return Standing::Seen;
+        }
+        actor.map_or(Standing::Unknown, Standing::From)
+    }
+
+    /// Who has posted a message, if it came through the daemon and is still as it was.
+    pub(super) fn poster_of(&self, session: &str, msg_id: &str, hash: &str) -> Option<Actor> {
+        let desks = self.desks();
+        let posted = desks.kept.get(session)?.posted.get(msg_id).filter(|posted| posted.hash == hash)?;
+        Some(posted.actor.clone())
+    }
+
+    /// A message that was found is for the agent.
+    pub(super) fn line_up(&self, session: &str, msg_id: &str) {
+        let mut desks = self.desks();
+        desks.lines.entry(session.to_owned()).or_default().push(msg_id.to_owned());
+    }
+
+    /// Waits until all messages that were about to be written to the bus of a session are noted, or were not written.
+    pub(super) async fn caught_up(&self, session: &str) {
+        let mut news = self.news.subscribe();
+        let next = self.desks().next;
+        let is_open = || self.desks().expected.range(..next).any(|(_, of)| of == session);
+        while is_open() {
+            if news.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Messages in a row that reached the agent without a person, and those it is not done with.
+    pub(super) fn row(&self, session: &str) -> (u32, usize) {
+        let desks = self.desks();
+        desks.kept.get(session).map_or((0, 0), |inbox| (inbox.in_a_row, inbox.given().count()))
+    }
+
+    /// A message is about to be written to the agent.
+    pub(super) fn give(&self, session: &str, msg_id: &str, given: Given) -> io::Result<Marks> {
+        self.change(session, |inbox, line| {
+            inbox.give(msg_id, given);
+            inbox.advance(line)
+        })
+        .map(Option::unwrap_or_default)
+    }
+
+    /// Nothing is to be done about a message any more. What was given, if that is news.
+    pub(super) fn settle(&self, session: &str, msg_id: &str) -> io::Result<(Option<Given>, Marks)> {
+        let done = self.change(session, |inbox, line| {
+            // One that is behind the last settled message, or in the line.
+            if !inbox.ahead.contains_key(msg_id) && !line.iter().any(|seen| seen == msg_id) {
+                return (None, Marks::default());
+            }
+            (inbox.settle(msg_id), inbox.advance(line))
+        });
+        done.map(Option::unwrap_or_default)
+    }
+
+    /// A person has said something to the agent of a session.
+    pub(super) fn person_spoke(&self, session: &str) -> io::Result<()> {
+        if self.desks().kept.get(session).is_none_or(|inbox| inbox.in_a_row == 0) {
+            return Ok(());
+        }
+        self.change(session, |inbox, _| inbox.in_a_row = 0).map(drop)
+    }
+
+    /// So many messages wait for a person.
+    pub(super) fn hold(&self, session: &str, count: u64) {
+        let mut desks = self.desks();
+        if count == 0 {
+            desks.held.remove(session);
+            return;
+        }
+        let since = crate::records::now();
+        desks.held.entry(session.to_owned()).or_insert((count, since)).0 = count;
+    }
+
+    /// How many messages wait for a person, and since when.
+    pub(in crate::runs) fn held(&self, session: &str) -> Option<(u64, Timestamp)> {
+        self.desks().held.get(session).cloned()
+    }
+
+    /// Tells of changes.
+    pub(super) fn news(&self) -> watch::Receiver<u64> {
+        self.news.subscribe()
+    }
+
+    /// Changes the mail of a session; nothing where none is taken.
+    fn change<T>(
+        &self,
+        session: &str,
+        change: impl FnOnce(&mut KeptInbox, &mut Vec<String>) -> T,
+    ) -> io::Result<Option<T>> {
+        let mut desks = self.desks();
+        let Some(before) = desks.kept.get(session) else { return Ok(None) };
+        let mut inbox = before.clone();
+        let mut line = desks.lines.get(session).cloned().unwrap_or_default();
+        let changed = change(&mut inbox, &mut line);
+        if desks.kept.get(session) != Some(&inbox) {
+            desks.kept.put(inbox)?;
+        }
+        desks.lines.insert(session.to_owned(), line);
+        drop(desks);
+        self.tell();
+        Ok(Some(changed))
+    }
+
+    fn tell(&self) {
+        self.news.send_modify(|news| *news += 1);
+    }
+
+    fn desks(&self) -> MutexGuard<'_, Desks> {
+        self.desks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The account that the HTTP server keeps.
+#[derive(Debug)]
+pub(crate) struct Counter(pub(crate) Arc<Office>);
+
+impl Postmaster for Counter {
+    fn expect(&self, project: &str, task: &str) -> Option<Box<dyn Expected>> {
+        let mut desks = self.0.desks();
+        desks.kept.get(task).filter(|inbox| inbox.project == project)?;
+        let number = desks.next;
+        desks.next += 1;
+        desks.expected.insert(number, task.to_owned());
+        Some(Box::new(Ticket { office: Arc::clone(&self.0), session: task.to_owned(), number }))
+    }
+}
+
+#[derive(Debug)]
+struct Ticket {
+    office: Arc<Office>,
+    session: String,
+    number: u64,
+}
+
+impl Expected for Ticket {
+    fn posted(self: Box<Self>, msg_id: &str, draft: &Draft, actor: &Actor) {
+        let posted = Posted { actor: actor.clone(), hash: hash_of_draft(draft) };
+        let noted = self.office.change(&self.session, |inbox, _| inbox.note(msg_id, posted));
+        if let Err(error) = noted {
+            tracing::error!(%error, "who has posted a message could not be kept; it is nobody's");
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.office.desks().expected.remove(&self.number);
+        self.office.tell();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::letter::hash;
+    use super::*;
+
+    fn office() -> (tempfile::TempDir, Arc<Office>) {
+        let folder = tempfile::tempdir().unwrap();
+        let office = Office::open(&folder.path().join("inboxes.jsonl")).unwrap();
+        office.admit("sess_a", "p", || Some("m0".to_owned())).unwrap();
+        (folder, office)
+    }
+
+    fn post(office: &Arc<Office>, msg_id: &str, body: &str) {
+        let expected = Counter(Arc::clone(office)).expect("p", "sess_a").unwrap();
+        expected.posted(msg_id, &Draft::new("USER", "p", body), &Actor::local_user());
+    }
+
+    #[test]
+    fn who_posted_a_message_is_known_only_of_what_the_daemon_wrote() {
+        let (folder, office) = office();
+        post(&office, "m1", "hello");
+        // As the next daemon finds it.
+        let office = Office::open(&folder.path().join("inboxes.jsonl")).unwrap();
+        let of = |body: &[u8], urgent: bool| office.standing("sess_a", "m1", &hash("USER", urgent, body));
+        assert_eq!(of(b"hello", false), Standing::From(Actor::local_user()));
+        assert_eq!(of(b"hallo", false), Standing::Unknown, "somebody has changed the file");
+        assert_eq!(of(b"hello", true), Standing::Unknown);
+        assert_eq!(office.standing("sess_a", "m2", &hash("USER", false, b"hello")), Standing::Unknown);
+        let counter = Counter(Arc::clone(&office));
+        assert!(counter.expect("q", "sess_a").is_none() && counter.expect("p", "sess_b").is_none());
+    }
+
+    #[tokio::test]
+    async fn whoever_finds_a_message_waits_for_those_that_are_on_their_way() {
+        let (_folder, office) = office();
+        let counter = Counter(Arc::clone(&office));
+        let (first, other) = (counter.expect("p", "sess_a").unwrap(), counter.expect("p", "sess_a").unwrap());
+        let finder = Arc::clone(&office);
+        let waiting = tokio::spawn(async move { finder.caught_up("sess_a").await });
+        drop(other);
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished());
+        first.posted("m1", &Draft::new("USER", "p", "x"), &Actor::local_user());
+        waiting.await.unwrap();
+        assert_eq!(
+            office.standing("sess_a", "m1", &hash("USER", false, b"x")),
+            Standing::From(Actor::local_user())
+        );
+        // One that comes later is not waited for.
+        let (next, finder) = (counter.expect("p", "sess_a"), Arc::clone(&office));
+        office.caught_up("sess_b").await;
+        drop(next);
+        finder.caught_up("sess_a").await;
+    }
+
+    #[test]
+    fn a_session_that_is_over_has_no_mail() {
+        let (_folder, office) = office();
+        post(&office, "m1", "x");
+        office.forget("sess_a");
+        assert_eq!(office.place("sess_a"), None);
+        assert!(Counter(office).expect("p", "sess_a").is_none());
+    }
+}
