@@ -10,7 +10,8 @@ use tokio::time::Instant;
 use super::agent::BUILTIN;
 use super::current::{CANCEL_PATIENCE, Phase, cancelled, failed, over_budget};
 use super::kept;
-use super::session::{READY_PATIENCE, SessionTask};
+use super::session::SessionTask;
+use super::starting::READY_PATIENCE;
 
 /// How often an agent that ends in the middle of a run is started again.
 const RESTARTS: u32 = 1;

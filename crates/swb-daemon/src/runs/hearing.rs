@@ -5,12 +5,16 @@
 //! goes on. Secrets do not come through, not even in two pieces. Proof: the tests below, and `tests/runs/` of the command
 //! line with the real agent.
 
+mod calls;
+
 use std::borrow::Cow;
 
 use serde_json::Value;
-use swb_proto::agent::{AddedEvent, AssistantEvent, Event, Frame, TaskUpdate, TurnUsage, decode_event};
-use swb_proto::run::{Progress, Question, SubagentProgress, ToolProgress, ToolStatus};
-use swb_rules::redact::{RedactedArguments, RedactedStream, redact, redact_json, without_paths};
+use swb_proto::agent::{AddedEvent, Event, Frame, TaskUpdate, TurnUsage, decode_event};
+use swb_proto::run::{Progress, Question, SubagentProgress, ToolStatus};
+use swb_rules::redact::{RedactedStream, redact, without_paths};
+
+use calls::Call;
 
 /// How much is remembered of what an agent has said since its last call of a tool.
 const LONGEST_ANSWER: usize = 256 * 1024;
@@ -52,17 +56,6 @@ pub(super) struct Answer {
 enum Voice {
     Text,
     Thinking,
-}
-
-/// A call of a tool that is not over.
-#[derive(Debug)]
-struct Call {
-    id: String,
-    name: String,
-    /// The keyed hash of its arguments, once they are whole.
-    args_hash: Option<String>,
-    arguments: Option<RedactedArguments>,
-    output: Option<RedactedStream>,
 }
 
 /// Listens to one agent.
@@ -138,62 +131,6 @@ impl Ear {
     fn fall_silent(&mut self, out: &mut Vec<Heard>) {
         if let Some((voice, stream)) = self.open.take() {
             self.spoken(voice, stream.finish().0, out);
-        }
-    }
-
-    fn piece(&mut self, event: AssistantEvent, hash: impl Fn(&[u8]) -> String, out: &mut Vec<Heard>) {
-        match event {
-            AssistantEvent::TextDelta { delta } => self.speak(Voice::Text, &delta, out),
-            AssistantEvent::ThinkingDelta { delta } => self.speak(Voice::Thinking, &delta, out),
-            AssistantEvent::ToolcallStart { tool_id, tool_name } => {
-                self.fall_silent(out);
-                // Words before a call are thoughts on the way, not the answer.
-                self.said.clear();
-                out.push(tool(&tool_name, &tool_id, ToolStatus::Started, |_| {}));
-                self.calls.push(Call {
-                    id: tool_id,
-                    name: tool_name,
-                    args_hash: None,
-                    arguments: None,
-                    output: None,
-                });
-            }
-            AssistantEvent::ToolcallInputDelta { tool_id, delta } => {
-                self.fall_silent(out);
-                let Some(call) = self.calls.iter_mut().find(|call| call.id == tool_id) else { return };
-                let shown = call.arguments.get_or_insert_default().push(&delta);
-                call.say(ToolStatus::Arguments, shown, out);
-            }
-            AssistantEvent::ToolcallInput { tool_id, mut input } => {
-                self.fall_silent(out);
-                let args_hash = hash(input.to_string().as_bytes());
-                let call = self.calls.iter_mut().find(|call| call.id == tool_id);
-                let name = call.as_ref().map_or_else(String::new, |call| call.name.clone());
-                if let Some(call) = call {
-                    call.args_hash = Some(args_hash.clone());
-                    if let Some(arguments) = call.arguments.take() {
-                        call.say(ToolStatus::Arguments, arguments.finish(), out);
-                    }
-                }
-                redact_json(&mut input);
-                out.push(tool(&name, &tool_id, ToolStatus::Called, |tool| {
-                    tool.args = Some(input);
-                    tool.args_hash = Some(args_hash);
-                }));
-            }
-            AssistantEvent::ToolcallResult { tool_id, result } => {
-                self.fall_silent(out);
-                let at = self.calls.iter().position(|call| call.id == tool_id);
-                let call = at.map(|at| self.calls.remove(at));
-                let name = call.as_ref().map_or("", |call| call.name.as_str()).to_owned();
-                if let Some(mut call) = call
-                    && let Some(output) = call.output.take()
-                {
-                    call.say(ToolStatus::Output, output.finish().0, out);
-                }
-                let result = redact(&result).text;
-                out.push(tool(&name, &tool_id, ToolStatus::Done, |tool| tool.result = Some(result)));
-            }
         }
     }
 
@@ -276,14 +213,6 @@ impl Ear {
     }
 }
 
-impl Call {
-    fn say(&self, status: ToolStatus, delta: String, out: &mut Vec<Heard>) {
-        if !delta.is_empty() {
-            out.push(tool(&self.name, &self.id, status, |tool| tool.delta = Some(delta)));
-        }
-    }
-}
-
 /// The text of a piece of text as our own agents write it.
 fn plain_text(line: &[u8]) -> Option<Cow<'_, str>> {
     let string = line.strip_prefix(TEXT)?.strip_suffix(b"}}")?;
@@ -292,20 +221,6 @@ fn plain_text(line: &[u8]) -> Option<Cow<'_, str>> {
 
 #[derive(serde::Deserialize)]
 struct Piece<'a>(#[serde(borrow)] Cow<'a, str>);
-
-fn tool(name: &str, call_id: &str, status: ToolStatus, fill: impl FnOnce(&mut ToolProgress)) -> Heard {
-    let mut tool = ToolProgress {
-        name: name.to_owned(),
-        call_id: call_id.to_owned(),
-        status,
-        delta: None,
-        args: None,
-        args_hash: None,
-        result: None,
-    };
-    fill(&mut tool);
-    Heard::Progress(Progress::Tool { tool })
-}
 
 fn notice(name: &str, message: String) -> Heard {
     Heard::Progress(Progress::Notice { name: name.to_owned(), message })

@@ -9,6 +9,7 @@
 //! * `taking`, `viewing` – what is asked about runs from outside. `house` – which sessions are at work.
 //! * `session` – the one task that talks to the agent of a session: `listening` to it, `saying` things to it, `ending` its
 //!   runs; `current` – the run under way there.
+//! * `order` – what is wanted of it; `starting` – how a run gets its agent.
 //! * `agent` – which agent, and what its process is started with. `link` – the line to it, through its host.
 //! * `output`, `hearing` – its output, as lines and as words. `telling` – the events of runs.
 //! * `kept` – what is kept of a run. `recovery` – how a daemon takes over the runs of the one before it.
@@ -28,10 +29,12 @@ mod inbox;
 mod kept;
 mod link;
 mod listening;
+mod order;
 mod output;
 mod recovery;
 mod saying;
 mod session;
+mod starting;
 mod taking;
 mod telling;
 mod viewing;
@@ -58,12 +61,12 @@ use crate::telemetry::RunCounts;
 
 pub(crate) use inbox::Office;
 pub(crate) use kept::KeptRun;
-pub(crate) use session::How;
+pub(crate) use order::How;
 pub(crate) use telling::PROGRESS;
 
 use agent::Agents;
 use house::House;
-use session::Order;
+use order::Order;
 use taking::check_prompt;
 
 /// Orders that may wait for one session.

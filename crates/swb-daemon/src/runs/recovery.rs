@@ -19,7 +19,9 @@ use tokio::time::Instant;
 use super::current::{Current, Phase, failed};
 use super::kept::{self, KeptRun};
 use super::link::Link;
-use super::session::{Order, SessionTask, go_on, prompt};
+use super::order::Order;
+use super::session::SessionTask;
+use super::starting::{go_on, prompt};
 use super::{House, MOST_ORDERS, Runs, telling};
 
 /// What a transcript knows of a run.

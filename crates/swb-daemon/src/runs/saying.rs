@@ -7,7 +7,8 @@ use swb_proto::run::{AnswerParams, Progress};
 
 use super::current::{Phase, failed};
 use super::nothing_under_way;
-use super::session::{How, SessionTask};
+use super::order::How;
+use super::session::SessionTask;
 
 impl SessionTask {
     pub(super) async fn tell(&mut self, how: How, text: String, from: String) -> Result<RunId, BusError> {

@@ -8,7 +8,7 @@ use swb_rules::approval::Approval;
 use tokio::sync::oneshot;
 
 use super::kept::{self, KeptRun};
-use super::session::Order;
+use super::order::Order;
 use super::{House, Runs};
 use crate::telemetry::RunCounts;
 

@@ -1,5 +1,6 @@
 use super::*;
 use serde_json::json;
+use swb_proto::agent::AssistantEvent;
 
 fn hear(ear: &mut Ear, frames: &[Value]) -> Vec<Heard> {
     let mut out = Vec::new();

@@ -6,9 +6,10 @@
 //!                                  └──────────────────┴── office (kept) ◄────────┴────────────────┘ ─► facts
 //! ```
 //!
-//! * `office`, `kept` – how far each message has come, on disk, and which ones came through the daemon.
-//! * `reading`, `letter` – the bus, followed. `poster` – who has posted what. The carrier (here) asks the rules of
-//!   `swb-rules::inbox` and the gate, and hands over; `giving` – the session's side of that. `facts` – what others see.
+//! * `office`, `kept` – how far each message has come, on disk; `counter` – which ones came through the daemon.
+//! * `reading`, `letter` – the bus, followed. `poster` – who has posted what.
+//! * `carrier` – asks the rules of `swb-rules::inbox`; `holding` – what waits; `passing` – the gate, and the way to the
+//!   session; `giving` – the session's side. `facts` – what others see.
 //!
 //! A carrier works while a run does. What comes when none does, or what the agent was not done with when its run ended,
 //! waits on the bus for the next run of the session; it starts none.
@@ -17,11 +18,14 @@
 //! Proof: tests beside the code; `swb-cli/tests/runs/inbox.rs` with the real binary.
 
 mod carrier;
+mod counter;
 mod facts;
 mod giving;
+mod holding;
 mod kept;
 mod letter;
 mod office;
+mod passing;
 mod poster;
 mod reading;
 
@@ -37,7 +41,7 @@ use tokio::task::JoinHandle;
 
 pub(crate) use office::Office;
 
-use office::Counter;
+use counter::Counter;
 
 use super::agent::Place;
 use super::house::House;

@@ -1,7 +1,7 @@
 //! The office: the mail of all sessions, and the account of which messages came through the daemon.
 //!
 //! A post over HTTP to the bus of a session is expected before it is written and noted before its poster is told
-//! ([`Postmaster`]). Whoever finds a message on the bus that is not noted waits until nothing that was expected then is
+//! (`counter`). Whoever finds a message on the bus that is not noted waits until nothing that was expected then is
 //! expected any more ([`Office::caught_up`]); if it is still not noted, it came another way.
 //!
 //! Invariant: what is told to anybody is on disk. Whatever waits for the disk is called from threads that may wait.
@@ -11,15 +11,12 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use swb_gateway::{Expected, Postmaster};
-use swb_journal::message_bus::Draft;
 use swb_journal::registry::{Found, Registry};
 use swb_proto::id::RunId;
 use swb_proto::{Actor, Timestamp};
 use tokio::sync::watch;
 
-use super::kept::{Given, KeptInbox, Marks, Posted};
-use super::letter::hash_of_draft;
+use super::kept::{Given, KeptInbox, Marks};
 
 /// The mail of all sessions.
 #[derive(Debug)]
@@ -169,6 +166,22 @@ impl Office {
         }
     }
 
+    /// A message is about to be written to the bus of a session. Its number, if mail is taken there.
+    pub(super) fn expect(&self, project: &str, session: &str) -> Option<u64> {
+        let mut desks = self.desks();
+        desks.kept.get(session).filter(|inbox| inbox.project == project)?;
+        let number = desks.next;
+        desks.next += 1;
+        desks.expected.insert(number, session.to_owned());
+        Some(number)
+    }
+
+    /// A message that was expected is noted, or was not written.
+    pub(super) fn expect_no_more(&self, number: u64) {
+        self.desks().expected.remove(&number);
+        self.tell();
+    }
+
     /// Messages in a row that reached the agent without a person, and those it is not done with.
     pub(super) fn row(&self, session: &str) -> (u32, usize) {
         let desks = self.desks();
@@ -226,7 +239,7 @@ impl Office {
     }
 
     /// Changes the mail of a session; nothing where none is taken.
-    fn change<T>(
+    pub(super) fn change<T>(
         &self,
         session: &str,
         change: impl FnOnce(&mut KeptInbox, &mut Vec<String>) -> T,
@@ -251,109 +264,5 @@ impl Office {
 
     fn desks(&self) -> MutexGuard<'_, Desks> {
         self.desks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The account that the HTTP server keeps.
-#[derive(Debug)]
-pub(crate) struct Counter(pub(crate) Arc<Office>);
-
-impl Postmaster for Counter {
-    fn expect(&self, project: &str, task: &str) -> Option<Box<dyn Expected>> {
-        let mut desks = self.0.desks();
-        desks.kept.get(task).filter(|inbox| inbox.project == project)?;
-        let number = desks.next;
-        desks.next += 1;
-        desks.expected.insert(number, task.to_owned());
-        Some(Box::new(Ticket { office: Arc::clone(&self.0), session: task.to_owned(), number }))
-    }
-}
-
-#[derive(Debug)]
-struct Ticket {
-    office: Arc<Office>,
-    session: String,
-    number: u64,
-}
-
-impl Expected for Ticket {
-    fn posted(self: Box<Self>, msg_id: &str, draft: &Draft, actor: &Actor) {
-        let posted = Posted { actor: actor.clone(), hash: hash_of_draft(draft) };
-        let noted = self.office.change(&self.session, |inbox, _| inbox.note(msg_id, posted));
-        if let Err(error) = noted {
-            tracing::error!(%error, "who has posted a message could not be kept; it is nobody's");
-        }
-    }
-}
-
-impl Drop for Ticket {
-    fn drop(&mut self) {
-        self.office.desks().expected.remove(&self.number);
-        self.office.tell();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::letter::hash;
-    use super::*;
-
-    fn office() -> (tempfile::TempDir, Arc<Office>) {
-        let folder = tempfile::tempdir().unwrap();
-        let office = Office::open(&folder.path().join("inboxes.jsonl")).unwrap();
-        office.admit("sess_a", "p", || Some("m0".to_owned())).unwrap();
-        (folder, office)
-    }
-
-    fn post(office: &Arc<Office>, msg_id: &str, body: &str) {
-        let expected = Counter(Arc::clone(office)).expect("p", "sess_a").unwrap();
-        expected.posted(msg_id, &Draft::new("USER", "p", body), &Actor::local_user());
-    }
-
-    #[test]
-    fn who_posted_a_message_is_known_only_of_what_the_daemon_wrote() {
-        let (folder, office) = office();
-        post(&office, "m1", "hello");
-        // As the next daemon finds it.
-        let office = Office::open(&folder.path().join("inboxes.jsonl")).unwrap();
-        let of = |body: &[u8], urgent: bool| office.standing("sess_a", "m1", &hash("USER", urgent, body));
-        assert_eq!(of(b"hello", false), Standing::From(Actor::local_user()));
-        assert_eq!(of(b"hallo", false), Standing::Unknown, "somebody has changed the file");
-        assert_eq!(of(b"hello", true), Standing::Unknown);
-        assert_eq!(office.standing("sess_a", "m2", &hash("USER", false, b"hello")), Standing::Unknown);
-        let counter = Counter(Arc::clone(&office));
-        assert!(counter.expect("q", "sess_a").is_none() && counter.expect("p", "sess_b").is_none());
-    }
-
-    #[tokio::test]
-    async fn whoever_finds_a_message_waits_for_those_that_are_on_their_way() {
-        let (_folder, office) = office();
-        let counter = Counter(Arc::clone(&office));
-        let (first, other) = (counter.expect("p", "sess_a").unwrap(), counter.expect("p", "sess_a").unwrap());
-        let finder = Arc::clone(&office);
-        let waiting = tokio::spawn(async move { finder.caught_up("sess_a").await });
-        drop(other);
-        tokio::task::yield_now().await;
-        assert!(!waiting.is_finished());
-        first.posted("m1", &Draft::new("USER", "p", "x"), &Actor::local_user());
-        waiting.await.unwrap();
-        assert_eq!(
-            office.standing("sess_a", "m1", &hash("USER", false, b"x")),
-            Standing::From(Actor::local_user())
-        );
-        // One that comes later is not waited for.
-        let (next, finder) = (counter.expect("p", "sess_a"), Arc::clone(&office));
-        office.caught_up("sess_b").await;
-        drop(next);
-        finder.caught_up("sess_a").await;
-    }
-
-    #[test]
-    fn a_session_that_is_over_has_no_mail() {
-        let (_folder, office) = office();
-        post(&office, "m1", "x");
-        office.forget("sess_a");
-        assert_eq!(office.place("sess_a"), None);
-        assert!(Counter(office).expect("p", "sess_a").is_none());
     }
 }
