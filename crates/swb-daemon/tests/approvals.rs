@@ -29,6 +29,7 @@ fn question(id: &str, agent: &str, above: &[&str]) -> ApprovalRequest {
         contained: true,
         session_id: Some(agent.into()),
         correlation_id: None,
+        call_id: None,
         token_for: None,
     }
 }

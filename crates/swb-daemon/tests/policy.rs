@@ -51,6 +51,7 @@ impl Office {
             cwd: self.root.to_str().unwrap().to_owned(),
             ask_id: id.map(|id| id.to_owned().try_into().unwrap()),
             subagents: Vec::new(),
+            call_id: None,
             timeout_ms: None,
         };
         let agent = self.acting("agent", &self.session);

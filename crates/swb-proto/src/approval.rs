@@ -103,6 +103,9 @@ pub struct Approval {
     /// The chain of causes it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<CorrelationId>,
+    /// The call that it is about, if it is one of the session's own agent: as in the progress of its run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
     /// When it was put.
     pub requested_at: Timestamp,
     /// From when on the answer is no.

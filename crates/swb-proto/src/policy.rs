@@ -25,6 +25,9 @@ pub struct DecideParams {
     /// The agents between the asking session and the one whose call it is, the outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subagents: Vec<String>,
+    /// The call, as the asking agent tells of it; absent for a call of one below it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
     /// How long a person is waited for at most, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,

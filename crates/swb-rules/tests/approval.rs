@@ -47,6 +47,7 @@ fn question(id: &str, input: Input) -> ApprovalRequest {
         rules: vec!["agents-run-when-approved".into()],
         session_id: Some("sess_a".into()),
         correlation_id: None,
+        call_id: None,
         token_for: None,
     }
 }

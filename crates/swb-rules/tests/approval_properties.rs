@@ -68,6 +68,7 @@ fn question(number: u8, of: u8, share: bool) -> ApprovalRequest {
         contained: true,
         session_id: None,
         correlation_id: None,
+        call_id: None,
         token_for: share.then(binding),
     }
 }

@@ -53,6 +53,8 @@ pub(super) struct Errand<'a> {
     pub(super) folder: &'a Path,
     /// The subagents of this process that lead to whoever calls.
     pub(super) subagents: &'a [String],
+    /// The caller's name for it.
+    pub(super) call_id: Option<&'a str>,
 }
 
 impl House {
@@ -115,7 +117,10 @@ impl House {
     fn params(&self, ask_id: &ApprovalId, errand: &Errand<'_>) -> Result<DecideParams, String> {
         let folder = errand.folder.to_str().ok_or("the name of the folder is not UTF-8")?;
         let above = self.control.subagents.iter().cloned();
+        // What an agent below calls it is no name that anybody above knows.
+        let is_own = self.control.subagents.is_empty() && errand.subagents.is_empty();
         Ok(DecideParams {
+            call_id: errand.call_id.filter(|_| is_own).map(str::to_owned),
             tool: errand.tool.to_owned(),
             args: shortened(errand.arguments),
             cwd: folder.to_owned(),
@@ -248,7 +253,7 @@ mod tests {
     }
 
     fn errand<'a>(arguments: &'a Value, subagents: &'a [String]) -> Errand<'a> {
-        Errand { tool: "bash", arguments, folder: Path::new("/w"), subagents }
+        Errand { tool: "bash", arguments, folder: Path::new("/w"), subagents, call_id: Some("c1") }
     }
 
     #[tokio::test(start_paused = true)]

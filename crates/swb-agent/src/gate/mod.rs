@@ -64,6 +64,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) folder: &'a Path,
     /// What it may do at most, however much the gate lets others do.
     pub(crate) mode: Mode,
+    /// Its name for the call, if it is one of a model's.
+    pub(crate) call_id: Option<&'a str>,
 }
 
 /// What is to be done.
@@ -224,6 +226,7 @@ mod tests {
             workspace: Path::new("/w"),
             folder: Path::new("/w"),
             mode: Mode::Full,
+            call_id: None,
         };
         Gate::new(mode).decide(subject, &Action { tool: "t", effect }, &Value::Null)
     }
@@ -281,6 +284,7 @@ mod tests {
                 workspace: Path::new("/w"),
                 folder: Path::new("/w"),
                 mode,
+                call_id: None,
             };
             Gate::new(gate).decide(subject, &write, &Value::Null)
         };

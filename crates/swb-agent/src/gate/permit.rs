@@ -100,7 +100,12 @@ async fn ask_house(
     action: &Action<'_>,
     arguments: &Value,
 ) -> Result<(), Denied> {
-    let errand =
-        Errand { tool: action.tool, arguments, folder: folder(subject, action), subagents: subject.agents };
+    let errand = Errand {
+        tool: action.tool,
+        arguments,
+        folder: folder(subject, action),
+        subagents: subject.agents,
+        call_id: subject.call_id,
+    };
     house.permit(&errand).await.map_err(|reason| Denied { reason: redact(&reason).text })
 }

@@ -171,7 +171,8 @@ impl Toolbox {
         path: &Path,
     ) -> Result<(), Denied> {
         let (workspace, folder) = (self.place.root(), self.place.folder());
-        let subject = Subject { session_id, agents: &[], workspace, folder: &folder, mode: Mode::Full };
+        let subject =
+            Subject { session_id, agents: &[], workspace, folder: &folder, mode: Mode::Full, call_id: None };
         let action = Action { tool: on_behalf_of, effect: Effect::Read(path.to_owned()) };
         permit(&self.gate, &self.asks, subject, &action, &json!({ "path": path })).await
     }
@@ -241,7 +242,14 @@ impl Toolbox {
         let effect = tool.effect(&arguments, &self.place).map_err(Stop::Failed)?;
         let Caller { session_id, agents, mode } = caller.clone();
         let (workspace, folder) = (self.place.root(), self.place.folder());
-        let subject = Subject { session_id: &session_id, agents: &agents, workspace, folder: &folder, mode };
+        let subject = Subject {
+            session_id: &session_id,
+            agents: &agents,
+            workspace,
+            folder: &folder,
+            mode,
+            call_id: Some(&printer.tool_id),
+        };
         let action = Action { tool: tool.name(), effect };
         permit(&self.gate, &self.asks, subject, &action, &arguments).await.map_err(Stop::Denied)?;
         let place = Arc::clone(&self.place);

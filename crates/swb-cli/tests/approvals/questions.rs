@@ -25,6 +25,7 @@ pub(crate) fn question(id: &str, subject: Value) -> ApprovalRequest {
         contained: false,
         session_id: Some("sess_ada".into()),
         correlation_id: Some("cor_1".into()),
+        call_id: None,
         token_for: None,
     }
 }

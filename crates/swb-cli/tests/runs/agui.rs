@@ -83,6 +83,58 @@ fn what_is_asked_is_answered_also_after_the_daemon_was_killed() {
 }
 
 #[test]
+fn a_question_names_its_call_which_is_begun_once() {
+    let house = House::new();
+    for client in Client::both() {
+        let ask = json!({ "say": "!ask rm notes.txt\n!say Over." });
+        let deny = json!({ "answer": { "approved": false } });
+        let runs = drive(&house, &client, &format!("t-{}", client.version), json!([ask, deny]));
+        let call = &runs[0]["finished"]["outcome"]["interrupts"][0]["toolCallId"];
+        assert!(call.is_string(), "{}: {}", client.version, runs[0]);
+        assert_eq!((&runs[0]["calls"], &runs[1]["calls"]), (&json!([call]), &json!([])));
+        assert_eq!(&runs[1]["newMessages"][0]["toolCallId"], call, "{}: {}", client.version, runs[1]);
+    }
+}
+
+#[test]
+fn a_question_that_nobody_answered_in_time_was_answered_with_no() {
+    let house = House::with_settings("[runs]\nanswer_later_s = 1\n");
+    for client in Client::both() {
+        let (same, other) = (format!("same-{}", client.version), format!("other-{}", client.version));
+        let ask = json!({ "say": "!ask rm notes.txt\n!say Over." });
+        // The client itself lets nobody answer any more; today's lets it go on, without an answer.
+        let late = json!({ "answer": { "approved": true }, "afterExpiry": true });
+        let leave = json!({ "status": "cancelled" });
+        let runs = drive(&house, &client, &same, json!([ask, late, leave]));
+        assert!(runs[1]["rejected"]["message"].as_str().unwrap().contains("expired"), "{}", runs[1]);
+        let is_refused = |run: &Value| {
+            let said = run["newMessages"][0]["content"].as_str().unwrap();
+            assert!(said.contains("nobody agreed in time"), "{}: {run}", client.version);
+            assert_eq!((&run["result"], &run["calls"]), (&json!("Over."), &json!([])));
+            assert_eq!(run["pending"], json!([]));
+        };
+        if client.is_one() {
+            is_refused(&runs[2]);
+        }
+        // One that comes back without its memory: both answers, and then something else.
+        let runs = drive(&house, &client, &other, json!([ask]));
+        let id = runs[0]["pending"][0].as_str().unwrap().to_owned();
+        wait_for("the question to be over", || {
+            let asked = house.call("approval.get", &json!({ "approval_id": id }));
+            (asked["status"] == "timed_out").then_some(())
+        });
+        let yes = json!({ "interruptId": id, "status": "resolved", "payload": { "approved": true } });
+        let none = json!({ "interruptId": id, "status": "cancelled" });
+        let steps = json!([{ "resume": [yes] }, { "resume": [none] }, { "say": "!say And on." }]);
+        let runs = drive(&house, &client, &other, steps);
+        assert_eq!(runs[0]["error"]["code"], "INTERRUPT_EXPIRED", "{}", runs[0]);
+        is_refused(&runs[1]);
+        assert_eq!(runs[2]["result"], "And on.");
+        assert!(house.root.join("notes.txt").exists(), "a no that came late is a no");
+    }
+}
+
+#[test]
 fn an_abort_cancels_the_run_and_a_quiet_one_is_kept_alive() {
     let house = House::with_settings("[http]\nheartbeat_s = 1\n");
     for client in Client::both() {

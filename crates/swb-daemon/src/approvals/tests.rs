@@ -77,6 +77,7 @@ fn question(id: &str) -> ApprovalRequest {
         contained: false,
         session_id: Some("sess_a".into()),
         correlation_id: Some("cor_1".into()),
+        call_id: None,
         token_for: None,
     }
 }

@@ -65,6 +65,7 @@ pub(crate) fn approval_to_wire(approval: &Approval) -> Option<wire::Approval> {
         workspace_id: workspace_of(approval),
         session_id: request.session_id.clone().and_then(|id| SessionId::try_from(id).ok()),
         correlation_id: request.correlation_id.clone().and_then(|id| CorrelationId::try_from(id).ok()),
+        call_id: request.call_id.clone(),
         requested_at: timestamp(approval.requested_at),
         timeout_at: timestamp(approval.deadline),
         timeout_action: wire::TimeoutAction::Deny,

@@ -243,6 +243,7 @@ impl Errand {
             contained: self.question.input.contained,
             session_id: meta.session_id.as_ref().map(|id| id.as_str().to_owned()).or_else(own_session),
             correlation_id: meta.correlation_id.as_ref().map(|id| id.as_str().to_owned()),
+            call_id: None,
             token_for: None,
         }
     }

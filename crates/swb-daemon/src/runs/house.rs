@@ -47,6 +47,9 @@ pub(super) struct House {
     pub(super) slots: Arc<Semaphore>,
     pub(super) counts: RunCounts,
     pub(super) idle: Duration,
+    /// How long questions wait: while somebody looks on, and for somebody who comes later.
+    pub(super) answer_here: Duration,
+    pub(super) answer_later: Duration,
     pub(super) at_work: Mutex<AtWork>,
 }
 
@@ -188,15 +191,15 @@ impl House {
         let mut variables = bus_notes::environment(place, kept);
         let correlation = kept.correlation_id.as_ref().map_or(kept.id().as_str(), |id| id.as_str());
         let patience = match kept.run.attended {
-            Attended::Here => 15 * 60 * 1000,
-            Attended::Later => 24 * 60 * 60 * 1000,
-            Attended::Nobody => 0,
+            Attended::Here => self.answer_here,
+            Attended::Later => self.answer_later,
+            Attended::Nobody => Duration::ZERO,
         };
         let judged: [(&str, OsString); 4] = [
             ("SWB_CONTROL_SOCKET", self.paths.control_socket().into()),
             ("SWB_SESSION_ID", place.session.clone().into()),
             ("SWB_CORRELATION_ID", correlation.into()),
-            ("SWB_ASK_TIMEOUT_MS", patience.to_string().into()),
+            ("SWB_ASK_TIMEOUT_MS", patience.as_millis().to_string().into()),
         ];
         variables.extend(judged.map(|(name, value)| (name.into(), value)));
         variables

@@ -106,6 +106,8 @@ impl Runs {
             slots: Arc::new(Semaphore::new(config.runs.slots)),
             counts: RunCounts::default(),
             idle: Duration::from_secs(config.runs.idle_s),
+            answer_here: Duration::from_secs(config.runs.answer_here_s),
+            answer_later: Duration::from_secs(config.runs.answer_later_s),
             agents: Agents::new(paths.clone(), config),
             paths,
             at_work: Mutex::default(),

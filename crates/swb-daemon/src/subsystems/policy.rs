@@ -240,6 +240,7 @@ impl PolicyDesk {
             contained: input.contained,
             session_id: home.session_id.clone(),
             correlation_id: ctx.caller().meta().correlation_id.as_ref().map(|id| id.as_str().to_owned()),
+            call_id: params.call_id.clone().filter(|id| id.len() <= id::MAX_ID_BYTES),
             token_for: None,
         }
     }

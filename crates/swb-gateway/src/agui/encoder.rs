@@ -50,6 +50,8 @@ pub(super) struct Encoder {
     /// The message that calls belong to.
     said: Option<String>,
     calls: Vec<Call>,
+    /// Calls that were told of and have no result yet, also those that an earlier stream of this run told of.
+    unanswered: Vec<String>,
     subagents: Vec<Subagent>,
     /// Subagents that were told of, also those that are over.
     known: HashSet<String>,
@@ -90,10 +92,26 @@ impl Encoder {
             thought: None,
             said: None,
             calls: Vec::new(),
+            unanswered: Vec::new(),
             subagents: Vec::new(),
             known: HashSet::new(),
             terminals: HashSet::new(),
         }
+    }
+
+    /// An earlier stream told of these calls: only their results are left to tell.
+    pub(super) fn knows_calls(&mut self, calls: Vec<String>) {
+        self.unanswered = calls;
+    }
+
+    /// Whether the arguments of a call are not complete.
+    pub(super) fn is_writing_a_call(&self) -> bool {
+        !self.calls.is_empty()
+    }
+
+    /// Calls that have no result yet.
+    pub(super) fn unanswered(&self) -> &[String] {
+        &self.unanswered
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -208,9 +226,13 @@ impl Encoder {
     /// The model begins to write a call.
     pub(super) fn call(&mut self, id: &str, name: &str) {
         self.end_speech();
-        if !self.is_open() || self.calls.iter().any(|call| call.id == id) {
+        if !self.is_open() || self.unanswered.iter().any(|told| told == id) {
             return;
         }
+        if self.unanswered.len() >= MOST {
+            self.unanswered.remove(0);
+        }
+        self.unanswered.push(id.to_owned());
         if self.calls.len() >= MOST {
             let forgotten = self.calls.remove(0);
             self.frames.push(&Event::ToolCallEnd { tool_call_id: &forgotten.id });
@@ -255,6 +277,7 @@ impl Encoder {
         self.end_speech();
         if self.is_open() {
             self.end_call(id);
+            self.unanswered.retain(|told| told != id);
             self.said = None;
             let content = &shortened(content);
             self.frames.push(&Event::ToolCallResult { message_id, tool_call_id: id, content, role: "tool" });

@@ -7,7 +7,7 @@ use swb_proto::approval::Approval;
 
 use super::wire::{Interrupt, NAMESPACE};
 
-/// No core reason fits a question of the gate: `tool_call` would promise the id of a call.
+/// No core reason fits a question of the gate: `tool_call` would promise the id of a call, which not every one has.
 const REASON: &str = "helios:approval";
 
 static ANSWER: LazyLock<Value> = LazyLock::new(|| {
@@ -22,8 +22,8 @@ static ANSWER: LazyLock<Value> = LazyLock::new(|| {
     })
 });
 
-/// Hands over the interrupts of these questions.
-pub(super) fn with(asked: &[Approval], use_them: impl FnOnce(&[Interrupt<'_>])) {
+/// Hands over the interrupts of these questions. Of a call it is told which, if the client was told of it.
+pub(super) fn with(asked: &[Approval], calls: &[String], use_them: impl FnOnce(&[Interrupt<'_>])) {
     let messages: Vec<_> = asked.iter().map(message).collect();
     let interrupts: Vec<_> = asked
         .iter()
@@ -32,6 +32,7 @@ pub(super) fn with(asked: &[Approval], use_them: impl FnOnce(&[Interrupt<'_>])) 
             id: approval.approval_id.as_str(),
             reason: REASON,
             message,
+            tool_call_id: approval.call_id.as_deref().filter(|id| calls.iter().any(|call| call == id)),
             response_schema: &ANSWER,
             expires_at: approval.timeout_at.as_str(),
             metadata: json!({ NAMESPACE: approval }),

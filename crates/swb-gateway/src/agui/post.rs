@@ -81,7 +81,7 @@ pub(crate) async fn post_run(
     let model = visit.call::<run::Get>(&app.bus, which).await?.run.model;
     let request = Request { app, visit, input, thread, seat };
     let going = match late {
-        None => Going::On { model },
+        None => Going::On { model, calls: waiting.calls },
         Some(why) => Going::Nowhere { why },
     };
     request.relay(waiting.run_id, waiting.after, going)
@@ -101,7 +101,7 @@ enum Going {
     /// With the run.
     FromTheStart,
     /// Behind a question.
-    On { model: Option<String> },
+    On { model: Option<String>, calls: Vec<String> },
     /// Not at all: the answer came too late.
     Nowhere { why: String },
 }
@@ -125,8 +125,8 @@ impl Request {
         let mut translator = Translator::new(dialect, names, input.state);
         let globs = TOPICS.iter().filter_map(|glob| TopicGlob::try_from((*glob).to_owned()).ok()).collect();
         let events = app.bus.topics().subscribe(globs, Some(after)).map_err(BusError::from)?;
-        if let Going::On { model } = &going {
-            translator = translator.going_on(model.clone());
+        if let Going::On { model, calls } = &going {
+            translator = translator.going_on(model.clone(), calls.clone());
         }
         translator.start();
         if let Going::Nowhere { why } = going {

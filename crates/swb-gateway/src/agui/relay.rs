@@ -26,6 +26,8 @@ const CHUNK: usize = 64 * 1024;
 const GATHER: Duration = Duration::from_millis(50);
 /// How long the end of a run that is over is waited for: it is kept before it is told.
 const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How long it waits for the call that it is about: a question may be heard before the last of the arguments.
+const LONGEST_GATHER: Duration = Duration::from_secs(2);
 
 /// A stream as it is being read.
 #[derive(Debug)]
@@ -35,8 +37,9 @@ pub(super) struct Relay {
     run: Watched,
     thread: Thread,
     heartbeat: Pin<Box<Sleep>>,
-    /// Set while questions gather.
+    /// Set while questions gather: when that ends, and when it ends whatever is missing.
     interrupt_at: Option<Instant>,
+    interrupt_by: Option<Instant>,
     /// Set while it is not known what a gap has swallowed.
     gap_at: Option<Instant>,
     /// The run is over, and its end was not among the events so far.
@@ -74,8 +77,18 @@ impl Relay {
         seat: Seat,
     ) -> Self {
         let heartbeat = Box::pin(sleep_until(Instant::now() + run.app.keep_alive()));
-        let (interrupt_at, gap_at, is_over) = (None, None, false);
-        Relay { translator, events, run, thread, heartbeat, interrupt_at, gap_at, is_over, _seat: seat }
+        Relay {
+            translator,
+            events,
+            run,
+            thread,
+            heartbeat,
+            interrupt_at: None,
+            interrupt_by: None,
+            gap_at: None,
+            is_over: false,
+            _seat: seat,
+        }
     }
 
     /// What to send next; `None` at the end.
@@ -146,6 +159,8 @@ impl Relay {
             Standing::Asking => self.interrupt_at.or_else(|| Some(Instant::now() + GATHER)),
             Standing::Going | Standing::Over => None,
         };
+        let longest = self.interrupt_by.or_else(|| Some(Instant::now() + LONGEST_GATHER));
+        self.interrupt_by = self.interrupt_at.and(longest);
     }
 
     /// Events are missing: a question or the end may have been among them.
@@ -182,10 +197,16 @@ impl Relay {
 
     /// Ends this stream with what is asked. First it is kept, so that the answer finds what it belongs to.
     async fn interrupt(&mut self) {
+        let now = Instant::now();
+        if self.translator.is_writing_a_call() && self.interrupt_by.is_some_and(|by| now < by) {
+            self.interrupt_at = Some(now + GATHER);
+            return;
+        }
         self.interrupt_at = None;
         let Some(run_id) = self.run.which.run_id.clone() else { return };
         let interrupts = self.translator.asked().iter().map(|asked| asked.approval_id.clone()).collect();
-        let waiting = Some(Waiting { run_id, after: self.events.cursor(), interrupts });
+        let calls = self.translator.unanswered().to_vec();
+        let waiting = Some(Waiting { run_id, after: self.events.cursor(), interrupts, calls });
         self.thread.waiting = waiting;
         match self.run.app.threads.put(self.thread.clone()).await {
             Ok(()) => self.translator.interrupt(),

@@ -33,6 +33,9 @@ pub(super) struct Waiting {
     pub(super) after: u64,
     /// The questions.
     pub(super) interrupts: Vec<ApprovalId>,
+    /// Calls that it was told of and whose results it was not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) calls: Vec<String>,
 }
 
 type Turn = tokio::sync::Mutex<()>;

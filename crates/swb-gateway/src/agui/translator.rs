@@ -74,10 +74,21 @@ impl Translator {
         Translator { encoder, names, model: None, usage, step: Some(0), asked: Vec::new(), state }
     }
 
-    /// The same run goes on, with a model that was told before.
+    /// The same run goes on, with a model and calls that were told before.
     #[must_use]
-    pub fn going_on(self, model: Option<String>) -> Self {
+    pub fn going_on(mut self, model: Option<String>, calls: Vec<String>) -> Self {
+        self.encoder.knows_calls(calls);
         Translator { model, step: None, ..self }
+    }
+
+    /// Whether the arguments of a call are not complete.
+    pub fn is_writing_a_call(&self) -> bool {
+        self.encoder.is_writing_a_call()
+    }
+
+    /// Calls that were told of and have no result yet.
+    pub fn unanswered(&self) -> &[String] {
+        self.encoder.unanswered()
     }
 
     /// Says that the run began. What the client's state holds of an earlier run's questions is taken back.
@@ -299,7 +310,8 @@ impl Translator {
             return;
         }
         self.snapshot();
-        interrupt::with(&self.asked, |interrupts| self.encoder.interrupt(interrupts));
+        let calls = self.encoder.unanswered().to_vec();
+        interrupt::with(&self.asked, &calls, |interrupts| self.encoder.interrupt(interrupts));
     }
 
     fn snapshot(&mut self) {

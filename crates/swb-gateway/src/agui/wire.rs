@@ -146,6 +146,8 @@ pub(super) struct Interrupt<'a> {
     pub(super) id: &'a str,
     pub(super) reason: &'static str,
     pub(super) message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tool_call_id: Option<&'a str>,
     pub(super) response_schema: &'a Value,
     pub(super) expires_at: &'a str,
     pub(super) metadata: Value,

@@ -1,5 +1,5 @@
 // Drives the real AG-UI client as a front end does, and prints what it saw as one line of JSON.
-// Its one argument: {library, url, headers, threadId, steps: [{say, props?, abortOn?} | {answer, status?} | {resume}]}.
+// Its one argument: {library, url, headers, threadId, steps: [{say, props?, abortOn?} | {answer, status?, afterExpiry?} | {resume}]}.
 
 import { pathToFileURL } from "node:url";
 
@@ -16,13 +16,14 @@ const agent = new HttpAgent({ url: plan.url, headers: plan.headers, threadId: pl
 
 let steps = 0;
 for (const step of plan.steps) {
-  const run = { kinds: [], customs: [], count: 0, text: "" };
+  const run = { kinds: [], calls: [], customs: [], count: 0, text: "" };
   seen.runs.push(run);
   const subscriber = {
     onEvent({ event }) {
       run.count += 1;
       if (run.kinds.length < 1000) run.kinds.push(event.type);
       if (event.type === "TEXT_MESSAGE_CONTENT") run.text += event.delta;
+      if (event.type === "TOOL_CALL_START") run.calls.push(event.toolCallId);
       // An abort is an event that the client makes up itself.
       if (event.code !== "abort" && event.metadata?.["helios.agui.v1"]?.namespace !== "helios.agui.v1") run.lost = event.type;
       if (event.type === step.abortOn) agent.abortRun();
@@ -40,6 +41,9 @@ for (const step of plan.steps) {
       run.failed = String(error);
     },
   };
+  while (step.afterExpiry && agent.pendingInterrupts.some(({ expiresAt }) => new Date(expiresAt) >= new Date())) {
+    await new Promise((done) => setTimeout(done, 20));
+  }
   const input = { runId: `client-run-${process.pid}-${++steps}`, tools: [], context: [], forwardedProps: step.props ?? {} };
   if (step.say !== undefined) {
     agent.addMessage({ id: `user-${steps}`, role: "user", content: step.say });

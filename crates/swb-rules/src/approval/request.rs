@@ -32,6 +32,9 @@ pub struct ApprovalRequest {
     /// The chain of causes it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<String>,
+    /// The call of a tool that it is about, as the one who calls names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
     /// What a token of it would be good for, if one is needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_for: Option<Binding>,

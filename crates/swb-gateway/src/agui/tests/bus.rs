@@ -42,7 +42,7 @@ pub(super) fn approval(seq: u64, id: &str, session: &str, audience: &[&str]) -> 
         "approval_id": id, "status": "pending", "action": "tool.bash", "actor": { "kind": "agent", "id": session },
         "audience": audience, "subject": { "command": "make" }, "reason": "it changes files", "risk": "medium",
         "containment": "enforced", "options": ["allow", "deny"], "session_id": session,
-        "requested_at": "2026-02-26T00:00:00.080Z", "timeout_at": "2026-02-27T00:00:00.080Z", "timeout_action": "deny",
+        "call_id": "c1", "requested_at": "2026-02-26T00:00:00.080Z", "timeout_at": "2026-02-27T00:00:00.080Z", "timeout_action": "deny",
     });
     event(seq, "approval.requested", Some(session), &payload.to_string())
 }

@@ -160,6 +160,60 @@ fn a_question_ends_the_stream_and_names_itself() {
 }
 
 #[test]
+fn a_call_that_is_asked_about_is_named_and_begun_once_over_both_streams() {
+    for dialect in [Dialect::One, Dialect::Older] {
+        let mut asking = translator(dialect);
+        asking.start();
+        asking.translate(&tool(1, "started", json!({})));
+        asking.translate(&tool(2, "arguments", json!({ "delta": "{\"command\":" })));
+        asking.translate(&bus::approval(3, "apr_1", SESSION, &[]));
+        assert!(asking.is_writing_a_call(), "the question waits for the rest of the call");
+        asking.translate(&tool(3, "arguments", json!({ "delta": "1}" })));
+        asking.translate(&tool(4, "called", json!({ "args": { "command": 1 } })));
+        assert!(!asking.is_writing_a_call());
+        asking.interrupt();
+        let first = events(&asking.take()).unwrap();
+        judge(dialect, &first, true).unwrap();
+        assert_eq!(first[first.len() - 1]["outcome"]["interrupts"][0]["toolCallId"], "c1");
+        assert_eq!(asking.unanswered(), ["c1"]);
+
+        // Whatever of the call is told again in the next stream, and the same name in a later turn.
+        let mut going_on = translator(dialect).going_on(None, asking.unanswered().to_vec());
+        going_on.start();
+        for (step, status) in
+            [(4, "called"), (5, "output"), (6, "done"), (7, "started"), (8, "called"), (9, "done")]
+        {
+            going_on.translate(&tool(step, status, json!({ "delta": "x", "result": "y" })));
+        }
+        going_on.translate(&bus::completed(10));
+        let second = events(&going_on.take()).unwrap();
+        judge(dialect, &second, true).unwrap();
+        let native = second.into_iter().filter(|event| event["type"] != "CUSTOM").collect::<Vec<_>>();
+        assert_eq!(
+            kinds(&native),
+            [
+                "RUN_STARTED",
+                "TOOL_CALL_RESULT",
+                "TOOL_CALL_START",
+                "TOOL_CALL_END",
+                "TOOL_CALL_RESULT",
+                "RUN_FINISHED"
+            ]
+        );
+    }
+}
+
+#[test]
+fn a_question_about_a_call_that_was_not_told_names_none() {
+    let mut translator = translator(Dialect::One);
+    translator.start();
+    translator.translate(&bus::approval(1, "apr_1", SESSION, &[]));
+    translator.interrupt();
+    let events = events(&translator.take()).unwrap();
+    assert_eq!(events[events.len() - 1]["outcome"]["interrupts"][0].get("toolCallId"), None);
+}
+
+#[test]
 fn a_cancelled_run_is_an_outcome_to_new_clients_and_an_error_to_older_ones() {
     let events = native(Dialect::One, &[bus::failed(1, true)]);
     assert_eq!(events[1]["outcome"], json!({ "type": "cancelled" }));
@@ -249,7 +303,7 @@ fn the_state_of_a_client_is_kept_and_ours_is_taken_back() {
 #[test]
 fn progress_that_is_missing_is_told_and_ends_a_message() {
     let piece = |step| progress(step, json!({ "kind": "text", "delta": "x" }));
-    let mut going_on = translator(Dialect::One).going_on(Some("demo".to_owned()));
+    let mut going_on = translator(Dialect::One).going_on(Some("demo".to_owned()), Vec::new());
     let mut from_the_start = translator(Dialect::One);
     for (translator, holes) in [(&mut from_the_start, 2), (&mut going_on, 1)] {
         translator.start();

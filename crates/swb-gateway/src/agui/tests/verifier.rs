@@ -117,7 +117,8 @@ fn outcome(dialect: Dialect, event: &Value) -> Result<(), String> {
             for interrupt in interrupts.ok_or("no interrupts")? {
                 let known = ["id", "reason", "message", "responseSchema", "expiresAt", "metadata"];
                 let fields = interrupt.as_object().ok_or("not an object")?;
-                if fields.len() != known.len() || known.iter().any(|key| fields[*key].is_null()) {
+                let call = usize::from(fields.contains_key("toolCallId"));
+                if fields.len() != known.len() + call || known.iter().any(|key| fields[*key].is_null()) {
                     return Err("not an interrupt".to_owned());
                 }
             }
