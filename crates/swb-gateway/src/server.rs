@@ -9,14 +9,16 @@ use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use swb_bus::gate::Visitor;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
+use crate::eager::Eager;
 use crate::front::Front;
 use crate::metrics::{Counted, Metrics};
+use crate::patience::Patience;
 
 /// How long a connection may take to send the head of a request.
 const HEAD_PATIENCE: Duration = Duration::from_secs(30);
@@ -100,16 +102,16 @@ async fn connection(stream: TcpStream, peer: SocketAddr, front: Arc<Front>, mut 
         async move { front.serve(guest, request).await }
     });
     let served = http1::Builder::new()
-        .timer(TokioTimer::new())
+        .timer(Patience::default())
         .header_read_timeout(HEAD_PATIENCE)
         .half_close(false)
         .serve_connection(TokioIo::new(stream), service);
-    tokio::pin!(served);
+    let mut served = Eager::new(Box::pin(served));
     tokio::select! {
         // What a client does wrong on its connection concerns nobody else.
-        _ = served.as_mut() => return,
+        _ = &mut served => return,
         _ = stop.wait_for(|stop| *stop) => {}
     }
-    served.as_mut().graceful_shutdown();
+    served.inner().as_mut().graceful_shutdown();
     let _ = served.await;
 }
