@@ -11,6 +11,7 @@ use swb_rules::policy::{
 };
 
 use super::layer::{Health, Kept, Layer, Reading, RuleSet, load_of};
+use super::memory::Memory;
 use super::projects::Projects;
 use super::reload;
 use super::sessions::{RestrictError, Sessions};
@@ -38,14 +39,21 @@ pub(super) struct Shared {
     own: Layer<Rules>,
     projects: Projects,
     sessions: Sessions,
+    memory: Memory,
     bell: Arc<Signal>,
     told: Told,
 }
 
 /// The rules of a moment: what they were stays what it is while a decision is made.
-struct InForce {
-    rules: Arc<Rules>,
-    restrictions: Vec<Arc<Restrictions>>,
+pub(super) struct InForce {
+    pub(super) rules: Arc<Rules>,
+    pub(super) restrictions: Vec<Arc<Restrictions>>,
+}
+
+impl InForce {
+    pub(super) fn decide(&self, input: &Input, approved: Approved) -> Decision {
+        self.rules.decide(input, &borrowed(&self.restrictions), approved)
+    }
 }
 
 impl Policy {
@@ -59,6 +67,7 @@ impl Policy {
             own,
             projects: Projects::default(),
             sessions: Sessions::open(&paths.session_rules()),
+            memory: Memory::default(),
             bell: Arc::clone(&bell),
             told: Told::default(),
         });
@@ -85,7 +94,7 @@ impl Policy {
     #[must_use]
     pub fn decide(&self, input: &Input, place: &Place<'_>, approved: Approved) -> Decision {
         match self.in_force(input, place) {
-            Ok(InForce { rules, restrictions }) => rules.decide(input, &borrowed(&restrictions), approved),
+            Ok(in_force) => self.shared.memory.decide(input, &in_force, approved),
             Err(denied) => *denied,
         }
     }

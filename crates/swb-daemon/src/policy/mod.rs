@@ -18,6 +18,7 @@
 
 mod decide;
 mod layer;
+mod memory;
 mod projects;
 mod reload;
 mod sessions;

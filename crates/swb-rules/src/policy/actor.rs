@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The one who acts, as the gate has found out (never as the caller claims).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Actor {
     /// A person.
@@ -29,7 +29,7 @@ pub enum Actor {
 }
 
 /// An agent above another one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Ancestor {
     /// Its session.
     pub id: String,

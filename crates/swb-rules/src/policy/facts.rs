@@ -10,7 +10,7 @@ use crate::shell::{Command, Concern, Risk, Scope, findings};
 const MAX_PROGRAMS: usize = 64;
 
 /// A command line as rules see it: kinds of things, never the line itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ShellFacts {
     /// Every program that could start, by name.
     #[serde(default)]

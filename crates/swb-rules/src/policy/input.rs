@@ -11,7 +11,7 @@ use super::resource::Resource;
 use crate::shell::Risk;
 
 /// One question to the policy.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Input {
     /// Who.
     pub actor: Actor,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::shell::{Concern, Scope, Touch, findings_of_path, is_common_path};
 
 /// The thing a call is about.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Resource {
     /// The daemon and what belongs to no workspace.
