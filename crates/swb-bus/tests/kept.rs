@@ -241,3 +241,29 @@ fn topics_tell_whether_anybody_listens() {
     assert!(!topics.is_wanted("a.b"));
     assert!(before != between && between != topics.audience());
 }
+
+#[tokio::test]
+async fn who_sleeps_through_what_others_want_has_missed_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let keeper: Arc<Memory> = Arc::default();
+    let topics = topics(&keeper, 3, &dir.path().join("seq"));
+    let mut rare = topics.subscribe(globs(&["kept.*"]), None).unwrap();
+    publish(&topics, "kept.it", 1);
+    assert!(matches!(within("the first", rare.next()).await, Some(Delivery::Event(_))));
+    // It lies down here, and the ring goes round twice.
+    assert!(futures_util::poll!(std::pin::pin!(rare.next())).is_pending());
+    for n in 2..=9 {
+        publish(&topics, "loose.it", n);
+    }
+    keeper.unreadable.store(true, Ordering::SeqCst);
+    publish(&topics, "kept.it", 10);
+    let told = within("the next", rare.next()).await;
+    assert!(matches!(&told, Some(Delivery::Event(event)) if event.seq() == 10), "{told:?}");
+    assert!(futures_util::poll!(std::pin::pin!(rare.next())).is_pending());
+    for n in 11..=19 {
+        publish(&topics, "loose.it", n);
+    }
+    topics.close();
+    let told = within("the end", rare.next()).await;
+    assert!(told.is_none(), "{told:?}");
+}

@@ -54,6 +54,9 @@ struct Subscriber {
     waker: Option<Waker>,
     /// It stands in [`Ring::asleep`].
     listed: bool,
+    /// It slept up to here: nothing before it was for this subscriber, and need not be looked at again. Most of it may
+    /// have left the ring long ago.
+    slept_to: u64,
 }
 
 /// The reservation on disk.
@@ -222,13 +225,14 @@ impl Ring {
             }
             wakers.extend(subscriber.waker.take());
             subscriber.listed = false;
+            subscriber.slept_to = newest.seq();
             false
         });
         wakers
     }
 
     pub(super) fn add_subscriber(&mut self, filter: Filter) -> usize {
-        self.subscribers.insert(Subscriber { filter, waker: None, listed: false })
+        self.subscribers.insert(Subscriber { filter, waker: None, listed: false, slept_to: 0 })
     }
 
     pub(super) fn remove_subscriber(&mut self, slot: usize) {
@@ -241,12 +245,14 @@ impl Ring {
     /// once: with many subscribers it is what most of the time goes into.
     pub(super) fn take(
         &self,
+        slot: usize,
         next: &mut u64,
         lagged: bool,
         filter: &mut Filter,
         out: &mut VecDeque<Delivery>,
         has_keeper: bool,
     ) -> Found {
+        *next = self.subscribers[slot].slept_to.max(*next);
         let oldest = self.oldest();
         if *next < oldest && has_keeper {
             return Found::Behind(Behind { oldest, crashed_to: self.crashed_to, lagged });
@@ -303,6 +309,10 @@ impl Ring {
             if let Err(error) = numbers.file.reserve(exact) {
                 tracing::warn!(%error, "the last sequence number was not kept; the next start skips a range");
             }
+        }
+        for slot in self.asleep.drain(..) {
+            let subscriber = &mut self.subscribers[slot];
+            (subscriber.listed, subscriber.slept_to) = (false, self.last_seq + 1);
         }
         self.subscribers.iter_mut().filter_map(|(_, subscriber)| subscriber.waker.take()).collect()
     }

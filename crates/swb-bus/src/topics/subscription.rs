@@ -110,7 +110,8 @@ impl Subscription {
         loop {
             let lagged = std::mem::replace(&mut self.under_way, true);
             let ring = self.topics.shared();
-            let found = ring.take(&mut self.next, lagged, &mut self.filter, &mut self.taken, has_keeper);
+            let (next, filter, taken) = (&mut self.next, &mut self.filter, &mut self.taken);
+            let found = ring.take(self.slot, next, lagged, filter, taken, has_keeper);
             drop(ring);
             match (found, waker) {
                 (Found::Behind(behind), _) => return self.catch_up(behind),
