@@ -24,13 +24,15 @@ struct State {
     waiting: Vec<Work>,
     bytes: usize,
     closed: bool,
+    /// The writer sleeps. Nobody does where whoever comes writes.
+    idle: bool,
     /// How many came to the last two gatherings.
     company: [usize; 2],
 }
 
 impl Queue {
     pub(super) fn new(limit_bytes: usize) -> Self {
-        let state = State { waiting: Vec::new(), bytes: 0, closed: false, company: [1; 2] };
+        let state = State { waiting: Vec::new(), bytes: 0, closed: false, idle: false, company: [1; 2] };
         Queue { state: Mutex::new(state), filled: Condvar::new(), limit_bytes }
     }
 
@@ -46,8 +48,11 @@ impl Queue {
         }
         state.bytes += work.body().len();
         state.waiting.push(work);
+        let idle = state.idle;
         drop(state);
-        self.filled.notify_one();
+        if idle {
+            self.filled.notify_one();
+        }
         Ok(())
     }
 
@@ -58,9 +63,12 @@ impl Queue {
 
     /// Sleeps until something waits, lets those in who are just coming, and takes everything. None after the end.
     pub(super) fn gather(&self) -> Option<Vec<Work>> {
-        let state = self.state();
-        let idle = |state: &mut State| state.waiting.is_empty() && !state.closed;
-        let mut state = self.filled.wait_while(state, idle).unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
+        while state.waiting.is_empty() && !state.closed {
+            state.idle = true;
+            state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.idle = false;
+        }
         let (mut seen, mut in_vain) = (0, 0);
         loop {
             let here = state.waiting.len();

@@ -41,6 +41,7 @@ impl Ticket {
             match state.outcome.take() {
                 Some(outcome) => return outcome,
                 None => {
+                    state.sleeper = true;
                     state = self.slot.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
                 }
             }
@@ -76,15 +77,19 @@ pub(super) struct Slot {
 struct State {
     outcome: Option<Outcome>,
     waker: Option<Waker>,
+    /// A thread waits. To wake one is a system call, whether or not there is any.
+    sleeper: bool,
 }
 
 impl Slot {
     pub(super) fn fill(&self, outcome: Outcome) {
         let mut state = self.state();
         state.outcome = Some(outcome);
-        let waker = state.waker.take();
+        let (waker, sleeper) = (state.waker.take(), state.sleeper);
         drop(state);
-        self.filled.notify_one();
+        if sleeper {
+            self.filled.notify_one();
+        }
         if let Some(waker) = waker {
             waker.wake();
         }
