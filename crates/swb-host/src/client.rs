@@ -9,15 +9,15 @@ use std::process::Stdio;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 
 use crate::entry::{self, Told};
 use crate::host::Options;
 use crate::mark;
 use crate::wire::{self, Reply, Request, Status, VERSION};
 
-/// Starts a host of this binary, which outlives us. Returns when it listens and its child runs.
-pub async fn start(options: &Options, program: &Path, log: File) -> io::Result<()> {
+/// Starts a host of this binary, which outlives us. Returns its process when it listens and its child runs.
+pub async fn start(options: &Options, program: &Path, log: File) -> io::Result<Child> {
     let Options { socket, limits, walls, folder, environment, command } = options;
     let told = Told { socket: socket.clone(), ring: limits.ring, cap: limits.cap, walls: walls.clone() };
     let told: OsString = serde_json::to_string(&told)?.into();
@@ -36,7 +36,7 @@ pub async fn start(options: &Options, program: &Path, log: File) -> io::Result<(
         stdout.read_to_string(&mut said).await?;
     }
     if said == "ready\n" {
-        return Ok(());
+        return Ok(host);
     }
     let status = host.wait().await?;
     Err(io::Error::other(format!("the host ended before it was ready ({status}); its log says why")))

@@ -14,6 +14,7 @@ mod hostile;
 mod house;
 mod inbox;
 mod kills;
+mod leaving;
 mod life;
 mod mcp;
 mod seen_from_elsewhere;

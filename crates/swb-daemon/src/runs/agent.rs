@@ -10,6 +10,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use swb_host::{Limits, Options};
+use tokio::process::Child;
 
 use crate::config::{Config, RunnerConfig};
 use crate::containment;
@@ -84,8 +85,8 @@ impl Agents {
         self.paths.hosts().join(session).join("host.sock")
     }
 
-    /// Starts a host with the agent in it.
-    pub(super) async fn start(&self, birth: &Birth<'_>) -> Result<(), BirthError> {
+    /// Starts a host with the agent in it, and returns its process.
+    pub(super) async fn start(&self, birth: &Birth<'_>) -> Result<Child, BirthError> {
         let socket = self.socket(&birth.place.session);
         let folder = socket.parent().unwrap_or(Path::new("/")).to_owned();
         private_folder(&folder)?;

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::agent::BUILTIN;
 use super::current::{CANCEL_PATIENCE, Phase, cancelled, failed, over_budget};
 use super::kept;
+use super::order::Order;
 use super::session::SessionTask;
 use super::starting::READY_PATIENCE;
 
@@ -162,7 +163,12 @@ impl SessionTask {
 
     /// The session is over: so is everything in it.
     pub(super) async fn end(&mut self) {
-        self.orders.close();
+        for order in self.last_orders().await {
+            // Whoever gave another one hears that nobody took it.
+            if let Order::Run(kept) = order {
+                self.waiting.push_back(*kept);
+            }
+        }
         let why = || cancelled(Some("its session has ended".to_owned()));
         for mut kept in std::mem::take(&mut self.waiting) {
             kept.run.error = Some(why().into());

@@ -13,7 +13,7 @@ use swb_proto::error::ERR_SHUTTING_DOWN;
 use swb_proto::id::{RunId, SessionId};
 use swb_proto::run::{Attended, RunState};
 use swb_proto::{BusError, TopicGlob};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Notify, Semaphore, mpsc};
 
 use super::agent::{Agents, Place};
 use super::inbox::Office;
@@ -51,12 +51,52 @@ pub(super) struct House {
     pub(super) answer_here: Duration,
     pub(super) answer_later: Duration,
     pub(super) at_work: Mutex<AtWork>,
+    /// A session is not at work any more.
+    pub(super) left: Notify,
 }
 
+/// Which sessions are at work. One is until its agent is gone: it takes no orders then, and nobody else begins in its place.
 #[derive(Debug, Default)]
 pub(super) struct AtWork {
     pub(super) sessions: HashMap<String, mpsc::Sender<Order>>,
-    pub(super) is_stopping: bool,
+    pub(super) stopping: Option<Stopping>,
+}
+
+impl AtWork {
+    /// A session begins to work. It is at work until its task is over, however that ends.
+    pub(super) fn begin(&mut self, task: SessionTask) -> mpsc::Sender<Order> {
+        let (orders, receiver) = mpsc::channel(MOST_ORDERS);
+        self.sessions.insert(task.place.session.clone(), orders.clone());
+        tokio::spawn(async move {
+            // Made in here: a task that never runs is dropped at once, and by whoever holds the lock.
+            let leaving = Leaving { house: Arc::clone(&task.house), session: task.place.session.clone() };
+            SessionTask { orders: receiver, ..task }.run().await;
+            drop(leaving);
+        });
+        orders
+    }
+}
+
+/// Dropped, its session is not at work any more.
+struct Leaving {
+    house: Arc<House>,
+    session: String,
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.house.at_work().sessions.remove(&self.session);
+        self.house.left.notify_waiters();
+    }
+}
+
+/// What becomes of agents when the daemon stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stopping {
+    /// They work on.
+    LettingGo,
+    /// They end first.
+    Ending,
 }
 
 impl House {
@@ -70,7 +110,7 @@ impl House {
         let mut order = Order::Run(Box::new(kept));
         // A session that retires between the look and the order is begun anew.
         for _ in 0..3 {
-            let orders = self.session(&session)?;
+            let orders = self.session(&session).await?;
             match orders.send(order).await {
                 Ok(()) => return Ok(()),
                 Err(mpsc::error::SendError(back)) => order = back,
@@ -79,20 +119,30 @@ impl House {
         Err(gone())
     }
 
-    /// The line to a session at work; it begins to work if it does not.
-    pub(super) fn session(self: &Arc<Self>, session: &SessionId) -> Result<mpsc::Sender<Order>, BusError> {
+    /// The line to a session at work; it begins to work if it does not. One that is ending is waited for.
+    async fn session(self: &Arc<Self>, session: &SessionId) -> Result<mpsc::Sender<Order>, BusError> {
+        loop {
+            let mut left = std::pin::pin!(self.left.notified());
+            // From now on it is heard.
+            left.as_mut().enable();
+            if let Some(orders) = self.begin_work(session)? {
+                return Ok(orders);
+            }
+            left.await;
+        }
+    }
+
+    /// The same; none while it is ending.
+    fn begin_work(self: &Arc<Self>, session: &SessionId) -> Result<Option<mpsc::Sender<Order>>, BusError> {
         let mut at_work = self.at_work();
-        if at_work.is_stopping {
+        if at_work.stopping.is_some() {
             return Err(BusError::new(ERR_SHUTTING_DOWN, "the daemon is stopping"));
         }
-        if let Some(orders) = at_work.sessions.get(session.as_str()).filter(|orders| !orders.is_closed()) {
-            return Ok(orders.clone());
+        if let Some(orders) = at_work.sessions.get(session.as_str()) {
+            return Ok((!orders.is_closed()).then(|| orders.clone()));
         }
         let task = self.new_task(session)?;
-        let (orders, receiver) = mpsc::channel(MOST_ORDERS);
-        at_work.sessions.insert(session.as_str().to_owned(), orders.clone());
-        tokio::spawn(SessionTask { orders: receiver, ..task }.run());
-        Ok(orders)
+        Ok(Some(at_work.begin(task)))
     }
 
     /// A session that has nothing to do yet.
@@ -128,18 +178,28 @@ impl House {
         }
     }
 
-    /// A session wants to end because nothing is to be done; false if an order has come meanwhile.
-    pub(super) fn retire(&self, session: &str, orders: &mpsc::Receiver<Order>) -> bool {
+    /// A session that took no orders any more takes some again, unless the daemon stops.
+    pub(super) fn reopen(&self, session: &str) -> Result<mpsc::Receiver<Order>, Stopping> {
         let mut at_work = self.at_work();
-        if !orders.is_empty() {
-            return false;
+        if let Some(stopping) = at_work.stopping {
+            return Err(stopping);
         }
-        at_work.sessions.remove(session);
-        true
+        let (orders, receiver) = mpsc::channel(MOST_ORDERS);
+        at_work.sessions.insert(session.to_owned(), orders);
+        self.left.notify_waiters();
+        Ok(receiver)
     }
 
-    pub(super) fn forget(&self, session: &str) {
-        self.at_work().sessions.remove(session);
+    /// Waits until no session is at work.
+    pub(super) async fn until_all_left(&self) {
+        loop {
+            let mut left = std::pin::pin!(self.left.notified());
+            left.as_mut().enable();
+            if self.at_work().sessions.is_empty() {
+                return;
+            }
+            left.await;
+        }
     }
 
     /// Ends what hosts that are gone have left behind, where no walls were around it.

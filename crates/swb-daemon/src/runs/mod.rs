@@ -49,7 +49,8 @@ use swb_proto::error::{ERR_INTERNAL, ERR_INVALID_REQUEST};
 use swb_proto::id::{RunId, SessionId};
 use swb_proto::run::{AnswerParams, RunParams, RunState, TakenStatus, ToldStatus};
 use swb_proto::{BusError, TopicGlob};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
+use tokio::time::timeout;
 
 use crate::approvals::Approvals;
 use crate::config::Config;
@@ -65,10 +66,12 @@ pub(crate) use order::How;
 pub(crate) use telling::PROGRESS;
 
 use agent::Agents;
-use house::House;
+use house::{House, Stopping};
 use order::Order;
 use taking::check_prompt;
 
+/// How long all agents together may take to end: longer than each of them may.
+const ALL_GONE: Duration = Duration::from_secs(20);
 /// Orders that may wait for one session.
 const MOST_ORDERS: usize = 256;
 
@@ -111,6 +114,7 @@ impl Runs {
             agents: Agents::new(paths.clone(), config),
             paths,
             at_work: Mutex::default(),
+            left: Notify::new(),
         }))
     }
 
@@ -125,7 +129,7 @@ impl Runs {
             while let Some(delivery) = ended.next().await {
                 let envelope = delivery.to_envelope(house.topics.now());
                 let Some(session) = envelope.session_id else { continue };
-                let _ = house.order(session.as_str(), Order::End { done: None }).await;
+                let _ = house.order(session.as_str(), Order::End).await;
                 house.forget_mail(session.as_str()).await;
             }
         });
@@ -201,29 +205,26 @@ impl Runs {
         Ok(run)
     }
 
-    /// Ends all agents: nothing works on.
+    /// Ends all agents: nothing works on. Returns when they are gone, also those that were being let go already.
     pub(crate) async fn end_all(&self) {
         let sessions: Vec<mpsc::Sender<Order>> = {
             let mut at_work = self.0.at_work();
-            at_work.is_stopping = true;
-            at_work.sessions.drain().map(|(_, orders)| orders).collect()
+            at_work.stopping = Some(Stopping::Ending);
+            at_work.sessions.values().cloned().collect()
         };
-        let mut ends = Vec::new();
         for orders in sessions {
-            let (done, done_rx) = oneshot::channel();
-            if orders.send(Order::End { done: Some(done) }).await.is_ok() {
-                ends.push(done_rx);
-            }
+            // One that takes no orders any more is ending.
+            let _ = orders.send(Order::End).await;
         }
-        for end in ends {
-            let _ = end.await;
+        if timeout(ALL_GONE, self.0.until_all_left()).await.is_err() {
+            tracing::error!("agents did not end in time");
         }
     }
 
     /// Lets go of all agents: they work on, and the next daemon finds them.
     pub(crate) fn let_go(&self) {
         let mut at_work = self.0.at_work();
-        at_work.is_stopping = true;
+        at_work.stopping = Some(Stopping::LettingGo);
         at_work.sessions.clear();
     }
 }

@@ -35,7 +35,7 @@ pub(super) enum Order {
     /// What the run under way waits for.
     Look { done: oneshot::Sender<Option<Look>> },
     /// The session is over.
-    End { done: Option<oneshot::Sender<()>> },
+    End,
 }
 
 /// What the run under way is at.

@@ -13,16 +13,14 @@ use swb_journal::audit::Moment;
 use swb_proto::EventEnvelope;
 use swb_proto::id::SessionId;
 use swb_proto::run::{Progress, RunProgress, RunState, RunUsage};
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::current::{Current, Phase, failed};
 use super::kept::{self, KeptRun};
 use super::link::Link;
-use super::order::Order;
 use super::session::SessionTask;
 use super::starting::{go_on, prompt};
-use super::{House, MOST_ORDERS, Runs, telling};
+use super::{House, Runs, telling};
 
 /// What a transcript knows of a run.
 #[derive(Debug, Default)]
@@ -106,9 +104,7 @@ impl House {
         if task.link.is_none() && socket.exists() {
             task.link = self.at_rest(&socket, task.generation).await;
         }
-        let (orders, receiver) = mpsc::channel::<Order>(MOST_ORDERS);
-        self.at_work().sessions.insert(session.as_str().to_owned(), orders);
-        tokio::spawn(SessionTask { orders: receiver, ..task }.run());
+        self.at_work().begin(task);
     }
 
     /// An agent that had nothing to do.

@@ -12,9 +12,9 @@ use swb_proto::run::RunUsage;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Instant, sleep_until};
 
-use super::House;
 use super::agent::Place;
 use super::current::{Current, Phase};
+use super::house::{House, Stopping};
 use super::inbox::Inbox;
 use super::kept::KeptRun;
 use super::link::{Came, Link};
@@ -53,12 +53,7 @@ impl SessionTask {
             let hash = |bytes: &[u8]| self.house.recorder.hash_arguments(bytes);
             tokio::select! {
                 order = self.orders.recv() => match order {
-                    Some(Order::End { done }) => {
-                        self.end().await;
-                        self.house.forget(&self.place.session);
-                        if let Some(done) = done { let _ = done.send(()); }
-                        return;
-                    }
+                    Some(Order::End) => return self.end().await,
                     Some(order) => self.obey(order).await,
                     // The daemon stops; the agent works on.
                     None => return,
@@ -68,8 +63,7 @@ impl SessionTask {
                 () = sleep_until(until) => {
                     if self.current.is_some() {
                         self.overdue().await;
-                    } else if self.house.retire(&self.place.session, &self.orders) {
-                        self.let_go().await;
+                    } else if self.retire().await {
                         return;
                     } else {
                         idle_since = Instant::now();
@@ -77,6 +71,39 @@ impl SessionTask {
                 }
             }
         }
+    }
+
+    /// Ends because nothing is to be done; false if an order has come meanwhile.
+    async fn retire(&mut self) -> bool {
+        let late = self.last_orders().await;
+        if late.is_empty() {
+            self.let_go().await;
+            return true;
+        }
+        let stopping = self.house.reopen(&self.place.session).map(|orders| self.orders = orders);
+        let is_over = late.iter().any(|order| matches!(order, Order::End));
+        for order in late {
+            self.obey(order).await;
+        }
+        match stopping {
+            Ok(()) if !is_over => false,
+            // What is kept is found by the next daemon.
+            Err(Stopping::LettingGo) => true,
+            Ok(()) | Err(Stopping::Ending) => {
+                self.end().await;
+                true
+            }
+        }
+    }
+
+    /// Takes no more orders; those that came before. Whoever is about to give one is waited for.
+    pub(super) async fn last_orders(&mut self) -> Vec<Order> {
+        self.orders.close();
+        let mut late = Vec::new();
+        while let Some(order) = self.orders.recv().await {
+            late.push(order);
+        }
+        late
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -105,7 +132,7 @@ impl SessionTask {
             Order::Look { done } => {
                 let _ = done.send(self.look());
             }
-            Order::End { .. } => {}
+            Order::End => {}
         }
     }
 

@@ -48,12 +48,16 @@ impl SessionTask {
         let socket = self.house.agents.socket(&self.place.session);
         self.generation += 1;
         match started {
-            Ok(()) => match Link::connect(&socket, self.generation, (0, 0)).await {
+            Ok(mut host) => match Link::connect(&socket, self.generation, (0, 0)).await {
                 Ok(mut link) => {
                     link.started_for = Some(wanted);
                     self.link = Some(link);
                 }
-                Err(error) => self.finish(Some(failed(error.to_string(), "AGENT_NOT_STARTED"))).await,
+                Err(error) => {
+                    // Nobody can tell it to go.
+                    let _ = host.start_kill();
+                    self.finish(Some(failed(error.to_string(), "AGENT_NOT_STARTED"))).await;
+                }
             },
             Err(error) => self.finish(Some(failed(error.to_string(), "AGENT_NOT_STARTED"))).await,
         }

@@ -66,7 +66,7 @@ pub(crate) async fn run(
     let folder = options.socket.parent().unwrap_or(Path::new("/"));
     let shared = Arc::new(Shared::new(options.limits, folder)?);
     let listener = UnixListener::bind(&options.socket)?;
-    let _name = SocketName(&options.socket);
+    let name = SocketName(&options.socket);
     std::fs::set_permissions(&options.socket, std::fs::Permissions::from_mode(0o600))?;
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let mut child_ended = signal(SignalKind::child())?;
@@ -96,6 +96,8 @@ pub(crate) async fn run(
             }),
         }
     }
+    // First: whoever hears of our end may start another host under this name, which is not ours to remove then.
+    drop(name);
     descendants::end_all(PATIENCE).await;
     tasks.shutdown().await;
     // The answer to the release that ended us is on its way.
