@@ -43,7 +43,7 @@ use crate::subsystems::{
     AgentRuns, Agents, ApprovalDesk, Audit, Control, Events, Grants, Identity, Llm, PolicyDesk, Projects,
     Rpc, Sessions, Workspaces,
 };
-use crate::telemetry::HouseFigures;
+use crate::telemetry::{Before, HouseFigures, Traces};
 
 /// How long connections may take to read their last answers.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -56,6 +56,7 @@ pub struct Daemon {
     runs: Runs,
     server: ControlServer,
     http: Http,
+    traces: Option<Traces>,
     paths: Paths,
     description: Description,
     drain: Duration,
@@ -152,6 +153,7 @@ impl Daemon {
             Arc::new(HouseKeeper { recorder: Arc::clone(&recorder), transcripts: Arc::clone(&transcripts) });
         let topics = Topics::kept_by(keeper, retention, &paths.sequence_file(), SystemTime::now)?;
         recorder.speak_on(&topics);
+        let before = Before { head: topics.head(), after: records.look().oldest_open_run() };
         let approvals = Approvals::open(&paths.approvals_file(), Arc::clone(&topics), SystemTime::now)
             .map_err(|source| StartErrorKind::Io { path: paths.approvals_file(), source })?;
         let limits = ServerLimits {
@@ -168,6 +170,7 @@ impl Daemon {
             http: None,
         };
         let http_state = Arc::new(OnceLock::new());
+        let traces_state = Arc::new(OnceLock::new());
         let watch_pid = Arc::new(AtomicU32::new(0));
         let (stop, stop_asked) = watch::channel(None);
         let identity = Identity {
@@ -175,6 +178,7 @@ impl Daemon {
             started: Instant::now(),
             socket: description.socket.clone(),
             http: Arc::clone(&http_state),
+            traces: Arc::clone(&traces_state),
             watch_pid: Arc::clone(&watch_pid),
             limits,
             recorder: Arc::clone(&recorder),
@@ -239,10 +243,16 @@ impl Daemon {
         tokio::spawn(Arc::clone(&approvals).keep_time());
         // Before the socket, so that whoever gets an answer there gets the whole of it.
         let gate: Arc<dyn Gate> = Arc::new(FrontGate(house_gate));
+        let traces = Traces::start(&config.telemetry, bus.topics(), &recorder, before);
+        let watched = traces.as_ref().map(|traces| traces.watched().clone());
+        if let Some(watched) = &watched {
+            let _ = traces_state.set(watched.clone());
+        }
         let figures = HouseFigures {
             runs: runs.clone(),
             approvals: Arc::clone(&approvals),
             recorder: Arc::clone(&recorder),
+            traces: watched,
         };
         let http =
             Http::start(&paths, config, &bus, Arc::clone(&gate), Arc::new(figures), office.counter()).await;
@@ -264,6 +274,7 @@ impl Daemon {
             runs,
             server,
             http,
+            traces,
             paths,
             description,
             drain,
@@ -347,6 +358,9 @@ impl Daemon {
             tracing::warn!(%error, "the agents' door was left open; nobody is behind it");
         }
         drop(self.care);
+        if let Some(traces) = self.traces {
+            traces.stop(LAST_WORDS).await;
+        }
         // The next one may wait for us: an anchor that hangs is not waited for.
         let _ = tokio::time::timeout(LAST_WORDS, self.recorder.anchor()).await;
         self.recorder.close();

@@ -69,7 +69,8 @@ fn configuration(paths: &Paths, flags: &[String]) -> Result<Config, String> {
         })
         .and_then(|layers| layers.flags(flags))
         .map_err(|error| error.to_string())?;
-    let config = layers.finish().map_err(|error| error.to_string())?;
+    let mut config = layers.finish().map_err(|error| error.to_string())?;
+    config.telemetry = config.telemetry.with_environment(|name| std::env::var(name).ok());
     crate::redaction::start(&paths.redaction_file()).map_err(|error| error.to_string())?;
     let log_file = paths.log_file();
     let started = log_file

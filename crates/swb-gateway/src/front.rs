@@ -94,7 +94,8 @@ impl Front {
         }
         if let Some(principal) = principal {
             let id = id.to_str().unwrap_or_default();
-            let visit = Visit::new(guest, &principal, id);
+            let trace = request.headers().get("traceparent").and_then(|trace| trace.to_str().ok());
+            let visit = Visit::new(guest, &principal, id, trace);
             // Commands are refused, and recorded, at the gate; the rest is refused here.
             if visit.is_impostor() && !routes::is_command(request.uri().path()) && !is_open(request.uri()) {
                 return refuse(Failure::forbidden("this token is somebody else's").into_response());

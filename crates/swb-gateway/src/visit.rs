@@ -15,6 +15,7 @@ use swb_proto::error::{
 };
 use swb_proto::id::SessionId;
 use swb_proto::method::Method;
+use swb_proto::trace::TraceParent;
 use swb_proto::{Actor, BusError, BusPayload, BusResult, Meta};
 
 use crate::auth::Principal;
@@ -40,8 +41,15 @@ struct About<'a> {
 }
 
 impl Visit {
-    pub(crate) fn new(guest: Option<Arc<dyn Guest>>, principal: &Principal, request_id: &str) -> Self {
-        let context = Meta { actor: Some(principal.actor()), ..Meta::default() };
+    /// `trace` is the trace that the request says it is part of.
+    pub(crate) fn new(
+        guest: Option<Arc<dyn Guest>>,
+        principal: &Principal,
+        request_id: &str,
+        trace: Option<&str>,
+    ) -> Self {
+        let correlation_id = trace.and_then(TraceParent::correlation);
+        let context = Meta { actor: Some(principal.actor()), correlation_id, ..Meta::default() };
         let caller = match &guest {
             Some(guest) => guest.caller(context),
             None => Caller::new(context),
@@ -52,7 +60,12 @@ impl Visit {
     /// The same request, in a session.
     pub(crate) fn within(&self, session_id: &SessionId) -> Self {
         let actor = self.caller.claimed().unwrap_or(self.caller.actor()).clone();
-        let context = Meta { actor: Some(actor), session_id: Some(session_id.clone()), ..Meta::default() };
+        let context = Meta {
+            actor: Some(actor),
+            session_id: Some(session_id.clone()),
+            correlation_id: self.caller.correlation().cloned(),
+            ..Meta::default()
+        };
         let caller = match &self.guest {
             Some(guest) => guest.caller(context),
             None => Caller::new(context),

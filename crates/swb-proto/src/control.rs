@@ -90,6 +90,9 @@ pub struct StatusResponse {
     /// The record; absent when the daemon is older than it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit: Option<AuditStatus>,
+    /// Traces on their way to a collector; absent when none are wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traces: Option<TracesStatus>,
     /// Subsystems that serve methods.
     pub subsystems: Vec<String>,
     /// The `seq` of the newest event; 0 before the first.
@@ -98,6 +101,20 @@ pub struct StatusResponse {
     pub oldest: u64,
     /// What happened since the start.
     pub counters: Counters,
+}
+
+/// How traces fare.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TracesStatus {
+    /// Where they go.
+    pub endpoint: String,
+    /// Spans that the collector took.
+    pub exported: u64,
+    /// Spans that it did not take in time.
+    pub dropped: u64,
+    /// Why it did not take the last ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
 
 /// How the rules stand.

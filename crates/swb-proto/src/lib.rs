@@ -38,6 +38,7 @@ pub mod run;
 pub mod session;
 pub mod timestamp;
 pub mod topic;
+pub mod trace;
 pub mod workspace;
 
 pub use actor::Actor;

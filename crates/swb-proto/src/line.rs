@@ -18,6 +18,7 @@ use serde_json::value::RawValue;
 
 use crate::error::{BusError, ERR_INVALID_PARAMS, ERR_INVALID_REQUEST, ERR_PARSE};
 use crate::id::{self, CorrelationId, InvalidId};
+use crate::trace::TraceParent;
 use crate::{Actor, MAX_PAYLOAD_BYTES, Meta, method, timestamp};
 
 /// The longest wire id, in bytes of JSON.
@@ -260,13 +261,33 @@ fn meta_of_params(params: &RawValue) -> Result<Option<Arc<Meta>>, BusError> {
         #[serde(default)]
         _meta: Option<Meta>,
     }
+    #[derive(Deserialize)]
+    struct WithTrace<'a> {
+        #[serde(borrow)]
+        _meta: Trace<'a>,
+    }
+    #[derive(Deserialize)]
+    struct Trace<'a> {
+        #[serde(borrow)]
+        traceparent: Cow<'a, str>,
+    }
     // Built once: making a searcher costs more than a short line's search.
     static META: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"_meta\""));
     if META.find(params.get().as_bytes()).is_none() {
         return Ok(None);
     }
+    static TRACE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"traceparent\""));
     match serde_json::from_str::<WithMeta>(params.get()) {
-        Ok(params) => Ok(params._meta.map(Arc::new)),
+        Ok(WithMeta { _meta: Some(mut meta) }) => {
+            // One that is not well formed is none, says its standard.
+            if meta.correlation_id.is_none() && TRACE.find(params.get().as_bytes()).is_some() {
+                let traced = serde_json::from_str::<WithTrace<'_>>(params.get()).ok();
+                meta.correlation_id =
+                    traced.and_then(|traced| TraceParent::correlation(&traced._meta.traceparent));
+            }
+            Ok(Some(Arc::new(meta)))
+        }
+        Ok(WithMeta { _meta: None }) => Ok(None),
         Err(error) => {
             let message = format!("\"_meta\" is not a context: {error}");
             Err(BusError::new(ERR_INVALID_PARAMS, message).because("MISSING_CONTEXT_ID"))

@@ -266,6 +266,16 @@ async fn daemon(paths: &Paths, set: &[String]) -> Vec<Finding> {
         }
         (None, None) => Finding::good("http", "off"),
     });
+    if let Some(traces) = status.traces {
+        findings.push(match traces.failure {
+            None => Finding::good("traces", traces.endpoint),
+            Some(why) => {
+                let detail = format!("{} does not take them: {why}", traces.endpoint);
+                let next = "start the collector, or change the section [telemetry], then `swb restart`";
+                Finding::warning("traces", detail, next)
+            }
+        });
+    }
     if let Some(policy) = status.policy {
         findings.extend(policy.problems.into_iter().map(|problem| {
             let meanwhile =

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use swb_proto::comms::Empty;
-use swb_proto::control::{AuditStatus, PolicyStatus, Status, StatusResponse};
+use swb_proto::control::{AuditStatus, PolicyStatus, Status, StatusResponse, TracesStatus};
 
 use crate::connect::connect_if_running;
 use crate::exit_code;
@@ -41,6 +41,13 @@ fn print(status: &StatusResponse, io: &Io) -> Result<(), Failure> {
         (Some(url), _) => row("http", url.clone())?,
         (None, Some(why)) => row("http", format!("none: {why}"))?,
         (None, None) => row("http", "off".to_owned())?,
+    }
+    if let Some(traces) = &status.traces {
+        let TracesStatus { endpoint, exported, dropped, failure } = traces;
+        row("traces", format!("{endpoint} · {exported} spans sent, {dropped} dropped"))?;
+        if let Some(why) = failure {
+            row("", format!("{BAD}{}{BAD:#}", crate::plain::line(why, 300)))?;
+        }
     }
     row(
         "watch",

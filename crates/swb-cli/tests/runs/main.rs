@@ -20,4 +20,5 @@ mod mcp;
 mod seen_from_elsewhere;
 #[path = "../run/terminal.rs"]
 mod terminal;
+mod traces;
 mod uncontained;

@@ -13,6 +13,7 @@ mod llm;
 mod mcp;
 mod models;
 mod runs;
+mod telemetry;
 
 use std::collections::BTreeMap;
 
@@ -26,6 +27,7 @@ pub use llm::LlmConfig;
 pub use mcp::McpServerConfig;
 pub use models::{ModelConfig, ModelEntry, ProviderConfig};
 pub use runs::{RunnerConfig, RunsConfig};
+pub use telemetry::TelemetryConfig;
 
 /// All settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -47,6 +49,8 @@ pub struct Config {
     pub policy: PolicyConfig,
     /// The HTTP server.
     pub http: HttpConfig,
+    /// Traces for a collector.
+    pub telemetry: TelemetryConfig,
     /// The commands.
     pub cli: CliConfig,
     /// The agents that `swb rpc` and `swb run` start.
@@ -230,6 +234,7 @@ impl Config {
             }
         }
         self.runs.check().map_err(|(key, problem)| (key.to_owned(), problem))?;
+        self.telemetry.check().map_err(|(key, problem)| (key.to_owned(), problem))?;
         self.audit.check().map_err(|(key, problem)| (key.to_owned(), problem))?;
         self.check_values().map_err(|(key, problem)| (key.to_owned(), problem))
     }

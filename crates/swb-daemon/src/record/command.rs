@@ -12,9 +12,11 @@ use swb_journal::audit::{
 use swb_proto::error::{
     ERR_CANCELLED, ERR_POLICY_DENIED, ERR_SHUTTING_DOWN, ERR_TIMEOUT, ERR_UNAUTHORIZED, row,
 };
-use swb_proto::{Actor, BusError, BusResult, Meta};
+use swb_proto::run::{RunBody, ToldStatus};
+use swb_proto::{Actor, BusError, BusPayload, BusResult, Meta};
 
 use super::{RecordError, Recorder, shown};
+use crate::telemetry::CommandEnd;
 
 /// A command that begins.
 #[derive(Debug)]
@@ -152,6 +154,10 @@ impl Started {
     /// Records how the command ended.
     pub fn ended(self, result: &BusResult) -> Recorded {
         match result {
+            Ok(BusPayload::Run(answer)) => {
+                let run = self.recorder.ends.get().and_then(|_| started_run(answer));
+                self.close_with(Status::Ok, run, |_| {})
+            }
             Ok(_) => self.close(Status::Ok, |_| {}),
             Err(error) => self.ended_as(status_of(error), error),
         }
@@ -162,7 +168,11 @@ impl Started {
         self.close(status, |end| tell(error, end))
     }
 
-    fn close(mut self, status: Status, tell: impl FnOnce(&mut Entry)) -> Recorded {
+    fn close(self, status: Status, tell: impl FnOnce(&mut Entry)) -> Recorded {
+        self.close_with(status, None, tell)
+    }
+
+    fn close_with(mut self, status: Status, run: Option<String>, tell: impl FnOnce(&mut Entry)) -> Recorded {
         let Some(Open { entry, place, began }) = self.open.take() else {
             return Recorded::Ready(Err(RecordError(swb_journal::audit::AppendError::Closed)));
         };
@@ -171,6 +181,9 @@ impl Started {
         recorder.counts.ended(status);
         let mut end = Entry { duration_us: Some(duration_us), ..entry.into_end(Moment::now(), 0, status) };
         tell(&mut end);
+        if let Some(ends) = recorder.ends.get() {
+            ends.tell(CommandEnd::new(&end, run));
+        }
         match (place, recorder.durability) {
             (Place::At(number), Durability::Written) => {
                 end.of = Some(number);
@@ -209,10 +222,22 @@ impl Drop for Started {
             ..entry.into_end(Moment::now(), number, Status::Interrupted)
         };
         self.recorder.counts.ended(Status::Interrupted);
+        if let Some(ends) = self.recorder.ends.get() {
+            ends.tell(CommandEnd::new(&end, None));
+        }
         // Nobody waits; but it is written, or the next daemon writes it.
         if let Err(error) = self.recorder.log.append(&end) {
             tracing::error!(%error, "the end of an abandoned command was not recorded");
         }
+    }
+}
+
+/// The run that a command has started.
+fn started_run(answer: &RunBody) -> Option<String> {
+    match answer {
+        RunBody::Taken(taken) => Some(taken.run_id.as_str().to_owned()),
+        RunBody::Told(told) if told.status != ToldStatus::Delivered => Some(told.run_id.as_str().to_owned()),
+        _ => None,
     }
 }
 

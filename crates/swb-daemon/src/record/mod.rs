@@ -28,7 +28,7 @@ mod shown;
 mod tool;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use swb_bus::topics::Topics;
 use swb_journal::audit::{
@@ -43,7 +43,7 @@ pub use refusal::{RecordError, presentable};
 pub(crate) use tool::ToolDecision;
 
 use crate::config::AuditConfig;
-use crate::telemetry::CommandCounts;
+use crate::telemetry::{CommandCounts, CommandEnds};
 
 /// The one writer of the audit log.
 #[derive(Debug)]
@@ -54,6 +54,8 @@ pub struct Recorder {
     anchor: Anchor,
     retention_days: u32,
     counts: CommandCounts,
+    /// Who else wants to know of ends.
+    ends: OnceLock<CommandEnds>,
 }
 
 impl Recorder {
@@ -77,6 +79,7 @@ impl Recorder {
             anchor: Anchor::new(&config.anchor_command),
             retention_days: config.retention_days,
             counts: CommandCounts::default(),
+            ends: OnceLock::new(),
         };
         recorder.end_what_is_open(&opened.unfinished, now).map_err(OpenError::Append)?;
         Ok(Arc::new(recorder))
@@ -131,6 +134,11 @@ impl Recorder {
     /// What was decided, and how commands ended, since the daemon began.
     pub(crate) fn counts(&self) -> &CommandCounts {
         &self.counts
+    }
+
+    /// From now on ends of commands are told here too.
+    pub(crate) fn tell_ends(&self, ends: CommandEnds) {
+        let _ = self.ends.set(ends);
     }
 
     /// Why nothing can be recorded, if it cannot.

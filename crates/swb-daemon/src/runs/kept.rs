@@ -79,6 +79,12 @@ impl Estate {
         })
     }
 
+    /// Events from after this place tell of the runs that are not over, or whose end may not have been told.
+    pub(crate) fn oldest_open_run(&self) -> Option<u64> {
+        let open = self.runs.iter().filter(|kept| is_live(kept) || !kept.end_is_told);
+        open.map(|kept| kept.after).min()
+    }
+
     /// The runs of a session, the oldest first.
     pub(crate) fn runs_of<'a>(&'a self, id: &'a SessionId) -> impl DoubleEndedIterator<Item = &'a KeptRun> {
         let runs: Vec<&KeptRun> = self.runs.iter().filter(|kept| kept.run.session_id == *id).collect();

@@ -8,7 +8,7 @@ use swb_bus::transport::ServerLimits;
 use swb_bus::{Bus, BusHandler, CallContext};
 use swb_proto::control::{
     ControlBody, Counters, HelloParams, HelloResponse, Limits, PolicyStatus, Program, ShutdownResponse,
-    StatusResponse,
+    StatusResponse, TracesStatus,
 };
 use swb_proto::error::ERR_INVALID_REQUEST;
 use swb_proto::{
@@ -21,6 +21,7 @@ use crate::http::HttpState;
 use crate::policy::{Health, Policy};
 use crate::record::Recorder;
 use crate::runs::Runs;
+use crate::telemetry::Watched;
 
 /// What the daemon is, fixed at its start.
 #[derive(Debug)]
@@ -29,6 +30,7 @@ pub(crate) struct Identity {
     pub(crate) started: Instant,
     pub(crate) socket: String,
     pub(crate) http: Arc<OnceLock<HttpState>>,
+    pub(crate) traces: Arc<OnceLock<Watched>>,
     /// The process that restarts the daemon; 0 when there is none.
     pub(crate) watch_pid: Arc<AtomicU32>,
     pub(crate) limits: ServerLimits,
@@ -117,6 +119,12 @@ impl Control {
             socket: self.identity.socket.clone(),
             http: http.and_then(HttpState::url),
             http_error: http.and_then(HttpState::error),
+            traces: self.identity.traces.get().map(|traces| TracesStatus {
+                endpoint: traces.endpoint.clone(),
+                exported: read(&traces.counts.exported),
+                dropped: read(&traces.counts.dropped),
+                failure: traces.counts.failure(),
+            }),
             watch_pid: Some(self.identity.watch_pid.load(Ordering::Relaxed)).filter(|pid| *pid != 0),
             policy: Some(told(&self.policy.health())),
             audit: Some(self.identity.recorder.status(topics.keep_failures())),

@@ -1,11 +1,12 @@
 //! The house in figures: what was counted, and how things stand, read when somebody asks.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use swb_gateway::metrics::{Family, Figures, Sample};
 use swb_proto::run::RunUsage;
 
+use super::Watched;
 use super::counts::Calls;
 use crate::approvals::Approvals;
 use crate::record::Recorder;
@@ -17,6 +18,8 @@ pub(crate) struct HouseFigures {
     pub(crate) runs: Runs,
     pub(crate) approvals: Arc<Approvals>,
     pub(crate) recorder: Arc<Recorder>,
+    /// How traces fare, if there are any.
+    pub(crate) traces: Option<Watched>,
 }
 
 impl Figures for HouseFigures {
@@ -25,6 +28,7 @@ impl Figures for HouseFigures {
         families.extend(self.of_models());
         families.extend(self.of_calls());
         families.extend(self.of_the_gate());
+        families.extend(self.of_traces());
         families
     }
 }
@@ -119,6 +123,15 @@ impl HouseFigures {
                 "Calls of MCP servers by the same, subagents included.",
                 samples("server", counts.servers.read()),
             ),
+        ]
+    }
+
+    fn of_traces(&self) -> Vec<Family> {
+        let Some(Watched { counts, .. }) = &self.traces else { return Vec::new() };
+        let read = |counter: &AtomicU64| number(counter.load(Ordering::Relaxed));
+        vec![
+            Family::count("swb_spans_exported_total", "Spans that a collector took.", read(&counts.exported)),
+            Family::count("swb_spans_dropped_total", "Spans that none took in time.", read(&counts.dropped)),
         ]
     }
 

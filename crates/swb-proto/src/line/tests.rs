@@ -210,6 +210,23 @@ fn the_context_of_a_json_rpc_call_stands_in_meta() {
         rejected(r#"{"jsonrpc":"2.0","id":1,"method":"agents","params":{"_meta":{"workspace_id":""}}}"#);
     assert_eq!(bad.error.reason(), "MISSING_CONTEXT_ID");
     assert!(read(br#"{"jsonrpc":"2.0","id":1,"method":"agents","params":{"content":"the text \"_meta\" alone is no context"}}"#).unwrap().meta.is_none());
+    for (meta, correlation) in [
+        (
+            r#"{"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}"#,
+            Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+        ),
+        (r#"{"traceparent":"nonsense"}"#, None),
+        (r#"{"traceparent":7}"#, None),
+        (
+            r#"{"correlation_id":"mine","traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}"#,
+            Some("mine"),
+        ),
+    ] {
+        let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"agents","params":{{"_meta":{meta}}}}}"#);
+        let call = read(line.as_bytes()).unwrap();
+        let meta = call.meta.unwrap();
+        assert_eq!(meta.correlation_id.as_ref().map(|id| id.as_str()), correlation, "{line}");
+    }
 }
 
 #[test]
