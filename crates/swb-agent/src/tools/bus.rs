@@ -48,6 +48,8 @@ struct Reading {
 const PROJECT: &str = "The project; if not given, the bus of this run is used, else the bus file nearest to the current folder.";
 /// Where whoever runs us names the bus of the run.
 const BUS_OF_RUN: [&str; 2] = ["MESSAGE_BUS", "JRUN_MESSAGE_BUS"];
+/// Where it names the run.
+const RUN: &str = "JRUN_ID";
 
 impl Tool for BusPost {
     fn name(&self) -> &'static str {
@@ -82,7 +84,8 @@ impl Tool for BusPost {
             let (bus, scope) = open(&args.place, &call.place)?;
             let kind = args.kind.unwrap_or_else(|| "INFO".to_owned());
             let mut draft = Draft::new(kind, scope.project_id, args.body);
-            draft.task_id = scope.task_id;
+            // So that what it says does not come back to it as a word of somebody else.
+            (draft.task_id, draft.run_id) = (scope.task_id, std::env::var(RUN).unwrap_or_default());
             if let Some(id) = args.reply_to {
                 draft = draft.reply_to(id);
             }

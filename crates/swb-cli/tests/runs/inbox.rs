@@ -195,13 +195,21 @@ fn an_agent_does_not_hear_itself_nor_what_is_of_another_type() {
     let task = Task::begin(&house, AT_WORK);
     task.append("!say from myself", |draft| draft.run_id.clone_from(&task.run));
     task.append("!say of another type", |draft| "PROGRESS".clone_into(&mut draft.kind));
-    let own_token = ["--agent", &task.session];
+    let session = &task.session;
+    let own_token = ["--agent", session];
     task.post(&own_token, &json!({ "type": "USER", "body": "!say with my own token" }));
     let id = task.say("!say somebody else");
     let story = task.story();
     let [(.., text)] = &inputs(&story)[..] else { panic!("{:?}", inputs(&story)) };
     assert!(text.contains("somebody else"), "{text}");
     wait("the last one is acknowledged", || task.acked().as_ref() == Some(&id));
+    let asks = "!tool bus_post {\"type\":\"QUESTION\",\"body\":\"does anybody hear me?\"}\n!then\n!pause 1000\n!say done";
+    let asked = json!({ "session_id": session, "prompt": asks });
+    let asked = house.call("agent.run", &asked);
+    let story = house.follow(asked["run_id"].as_str().unwrap(), asked["after"].as_u64().unwrap());
+    assert_eq!(story.end()["topic"], "agent.run.completed");
+    assert!(task.bus().read_last(5).unwrap().iter().any(|message| message.kind == "QUESTION"));
+    assert_eq!(inputs(&story), [], "its own question, also in a later run than the process was started for");
 }
 
 #[test]
