@@ -22,6 +22,8 @@ use super::kept::{Given, KeptInbox, Marks};
 #[derive(Debug)]
 pub(crate) struct Office {
     desks: Mutex<Desks>,
+    /// Never held while the disk is waited for: whoever posts anywhere asks here.
+    expecting: Mutex<Expecting>,
     /// Something has changed.
     news: watch::Sender<u64>,
 }
@@ -31,11 +33,18 @@ struct Desks {
     kept: Registry<KeptInbox>,
     /// Messages behind the last settled one, in the order of the bus.
     lines: HashMap<String, Vec<String>>,
-    /// Messages that are about to be written, and for which session.
-    expected: BTreeMap<u64, String>,
-    next: u64,
     /// How many messages wait for a person, and since when.
     held: HashMap<String, (u64, Timestamp)>,
+}
+
+/// What is on its way to buses of sessions.
+#[derive(Debug, Default)]
+struct Expecting {
+    /// The sessions that mail is taken for, and their projects.
+    projects: HashMap<String, String>,
+    /// Messages that are about to be written, and for which session.
+    open: BTreeMap<u64, String>,
+    next: u64,
 }
 
 /// What is known of a message that was found.
@@ -56,9 +65,10 @@ impl Office {
             let Found { torn_bytes, damaged_lines } = found;
             tracing::warn!(path = %path.display(), torn_bytes, damaged_lines, "the mail was cut short or damaged");
         }
-        let desks =
-            Desks { kept, lines: HashMap::new(), expected: BTreeMap::new(), next: 0, held: HashMap::new() };
-        Ok(Arc::new(Office { desks: Mutex::new(desks), news: watch::Sender::new(0) }))
+        let projects = kept.iter().map(|inbox| (inbox.session_id.clone(), inbox.project.clone()));
+        let expecting = Mutex::new(Expecting { projects: projects.collect(), ..Expecting::default() });
+        let desks = Mutex::new(Desks { kept, lines: HashMap::new(), held: HashMap::new() });
+        Ok(Arc::new(Office { desks, expecting, news: watch::Sender::new(0) }))
     }
 
     /// Mail is taken for a session. `last` is the last message on its bus, asked only if none was taken before.
@@ -76,11 +86,14 @@ impl Office {
         if desks.kept.get(session).is_some() {
             return Ok(());
         }
-        desks.kept.put(KeptInbox::new(session, project, from))
+        desks.kept.put(KeptInbox::new(session, project, from))?;
+        self.expecting().projects.insert(session.to_owned(), project.to_owned());
+        Ok(())
     }
 
     /// The session is over, and its mail with it.
     pub(super) fn forget(&self, session: &str) {
+        self.expecting().projects.remove(session);
         let mut desks = self.desks();
         desks.lines.remove(session);
         desks.held.remove(session);
@@ -157,8 +170,8 @@ impl Office {
     /// Waits until all messages that were about to be written to the bus of a session are noted, or were not written.
     pub(super) async fn caught_up(&self, session: &str) {
         let mut news = self.news.subscribe();
-        let next = self.desks().next;
-        let is_open = || self.desks().expected.range(..next).any(|(_, of)| of == session);
+        let next = self.expecting().next;
+        let is_open = || self.expecting().open.range(..next).any(|(_, of)| of == session);
         while is_open() {
             if news.changed().await.is_err() {
                 return;
@@ -168,17 +181,17 @@ impl Office {
 
     /// A message is about to be written to the bus of a session. Its number, if mail is taken there.
     pub(super) fn expect(&self, project: &str, session: &str) -> Option<u64> {
-        let mut desks = self.desks();
-        desks.kept.get(session).filter(|inbox| inbox.project == project)?;
-        let number = desks.next;
-        desks.next += 1;
-        desks.expected.insert(number, session.to_owned());
+        let mut expecting = self.expecting();
+        expecting.projects.get(session).filter(|of| *of == project)?;
+        let number = expecting.next;
+        expecting.next += 1;
+        expecting.open.insert(number, session.to_owned());
         Some(number)
     }
 
     /// A message that was expected is noted, or was not written.
     pub(super) fn expect_no_more(&self, number: u64) {
-        self.desks().expected.remove(&number);
+        self.expecting().open.remove(&number);
         self.tell();
     }
 
@@ -260,6 +273,10 @@ impl Office {
 
     fn tell(&self) {
         self.news.send_modify(|news| *news += 1);
+    }
+
+    fn expecting(&self) -> MutexGuard<'_, Expecting> {
+        self.expecting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn desks(&self) -> MutexGuard<'_, Desks> {
