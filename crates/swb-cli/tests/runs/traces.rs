@@ -10,7 +10,7 @@ use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value::Value as Any};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
 use serde_json::{Value, json};
-use testkit::{wait, wait_for};
+use testkit::{PATIENCE, wait, wait_for};
 
 use crate::house::House;
 
@@ -146,6 +146,32 @@ fn a_run_is_one_trace_below_that_of_its_caller() {
     let requests = collector.got.lock().unwrap();
     let resource = requests[0].resource_spans[0].resource.clone().unwrap();
     assert_eq!(attribute(&resource.attributes, "service.name").as_deref(), Some("test house"));
+}
+
+#[test]
+fn a_request_over_http_is_part_of_the_trace_in_its_header() {
+    let collector = Collector::new();
+    let house = House::with_settings(&collector.settings());
+    let url = house.world.status("http").as_str().unwrap().to_owned();
+    let address = url.strip_prefix("http://").unwrap();
+    let token = house.world.swb(["token"]).ok().stdout.trim().to_owned();
+    let body = json!({ "type": "USER", "body": "hello" }).to_string();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(
+        stream,
+        "POST /api/projects/p/messages HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
+         Connection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
+         traceparent: 00-1bf7651916cd43dd8448eb211c80319c-c7ad6b7169203331-01\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    let span = collector.one("message.post");
+    assert_eq!(hex(&span.trace_id), "1bf7651916cd43dd8448eb211c80319c");
+    assert_eq!(hex(&span.parent_span_id), "c7ad6b7169203331");
 }
 
 #[test]
