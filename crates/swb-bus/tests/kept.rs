@@ -4,20 +4,21 @@
 mod support;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use serde_json::value::RawValue;
 use support::{globs, publish, within};
-use swb_bus::topics::{Delivery, Keeper, Kept, KeptEvents, Retention, Subscription, Topics};
-use swb_proto::EventEnvelope;
+use swb_bus::topics::{Delivery, Event, Keeper, Kept, KeptEvents, Retention, Subscription, Topics};
 use swb_proto::event::GapReason;
+use swb_proto::{EventEnvelope, Meta};
 
 /// Keeps events of `kept.*` in memory, which outlives the topics.
 #[derive(Debug, Default)]
 struct Memory {
     events: Arc<Mutex<Vec<EventEnvelope>>>,
+    batches: AtomicUsize,
     broken: AtomicBool,
     unreadable: AtomicBool,
 }
@@ -34,12 +35,13 @@ impl Keeper for Memory {
         topic.starts_with("kept.")
     }
 
-    fn keep(&self, event: &EventEnvelope) -> bool {
+    fn keep(&self, events: &[Arc<Event>]) -> usize {
         if self.broken.load(Ordering::SeqCst) {
-            return false;
+            return events.len();
         }
-        self.events.lock().unwrap().push(event.clone());
-        true
+        self.batches.fetch_add(1, Ordering::SeqCst);
+        self.events.lock().unwrap().extend(events.iter().map(|event| event.envelope().clone()));
+        0
     }
 
     fn last_kept(&self) -> u64 {
@@ -266,4 +268,37 @@ async fn who_sleeps_through_what_others_want_has_missed_nothing() {
     topics.close();
     let told = within("the end", rare.next()).await;
     assert!(told.is_none(), "{told:?}");
+}
+
+#[tokio::test]
+async fn events_that_come_together_are_kept_together_and_all_are_seen() {
+    let dir = tempfile::tempdir().unwrap();
+    let keeper: Arc<Memory> = Arc::default();
+    let topics = topics(&keeper, 100, &dir.path().join("seq"));
+    let mut asleep = topics.subscribe(globs(&["kept.*"]), None).unwrap();
+    publish(&topics, "loose.it", 1);
+    assert!(futures_util::poll!(std::pin::pin!(asleep.next())).is_pending());
+    let payload = |n: u64| RawValue::from_string(format!(r#"{{"n":{n}}}"#)).unwrap();
+    let payloads = (2..=40).map(payload).collect();
+    assert_eq!(topics.publish_all("kept.it", &Meta::default(), None, payloads).unwrap(), 40);
+    assert_eq!(publish(&topics, "kept.it", 41), 41);
+    for n in 2..=41_u64 {
+        let Some(Delivery::Event(event)) = within("the next", asleep.next()).await else { panic!("{n}") };
+        let envelope = event.envelope();
+        assert_eq!((envelope.seq, envelope.sequence), (n, Some(n - 1)));
+        assert_eq!(envelope.payload.get(), payload(n).get());
+    }
+    assert_eq!(keeper.batches.load(Ordering::SeqCst), 2);
+    keeper.broken.store(true, Ordering::SeqCst);
+    topics.publish_all("kept.it", &Meta::default(), None, (0..3).map(payload).collect()).unwrap();
+    assert_eq!(topics.keep_failures(), 3);
+}
+
+#[test]
+fn many_events_of_which_one_is_wrong_are_none() {
+    let topics = Topics::in_memory(Retention::default());
+    let payloads = ["{}", "[]"].map(|json| RawValue::from_string(json.to_owned()).unwrap());
+    assert!(topics.publish_all("a.b", &Meta::default(), None, payloads.into()).is_err());
+    assert!(topics.publish_all("a.b", &Meta::default(), None, Vec::new()).is_err());
+    assert_eq!(topics.head(), 0);
 }

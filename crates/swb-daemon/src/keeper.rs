@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use swb_bus::topics::{Keeper, Kept, KeptEvents};
+use swb_bus::topics::{Event, Keeper, Kept, KeptEvents};
 use swb_journal::transcript::{Lines, Transcripts};
 use swb_proto::EventEnvelope;
 
@@ -28,18 +28,22 @@ impl Keeper for HouseKeeper {
         topic == PROGRESS || self.recorder.keeps(topic)
     }
 
-    fn keep(&self, event: &EventEnvelope) -> bool {
-        if event.topic.as_str() != PROGRESS {
-            return self.recorder.keep(event);
+    fn keep(&self, events: &[Arc<Event>]) -> usize {
+        let Some(last) = events.last() else { return 0 };
+        if last.topic() != PROGRESS {
+            return self.recorder.keep(events);
         }
-        let Some(session) = &event.session_id else { return false };
-        let Ok(mut line) = serde_json::to_vec(event) else { return false };
-        line.push(b'\n');
-        match self.transcripts.append(session.as_str(), event.seq, &line) {
-            Ok(()) => true,
+        let Some(session) = &last.envelope().session_id else { return events.len() };
+        let mut lines = String::new();
+        for event in events {
+            lines.push_str(event.json());
+            lines.push('\n');
+        }
+        match self.transcripts.append(session.as_str(), last.seq(), lines.as_bytes()) {
+            Ok(()) => 0,
             Err(error) => {
                 tracing::error!(%error, session = session.as_str(), "a transcript could not be written");
-                false
+                events.len()
             }
         }
     }

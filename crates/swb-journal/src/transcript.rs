@@ -57,8 +57,8 @@ impl Transcripts {
         Ok(Transcripts { folder: folder.to_owned(), state: Mutex::new(State { open: HashMap::new(), last }) })
     }
 
-    /// Appends a line, which ends in a line feed, under its number.
-    pub fn append(&self, name: &str, seq: u64, line: &[u8]) -> io::Result<()> {
+    /// Appends lines, each of which ends in a line feed, in one write; `seq` is the number of the last of them.
+    pub fn append(&self, name: &str, seq: u64, lines: &[u8]) -> io::Result<()> {
         let mut state = self.state();
         if !state.open.contains_key(name) {
             if state.open.len() >= MOST_OPEN {
@@ -70,7 +70,7 @@ impl Transcripts {
         }
         let State { open, last } = &mut *state;
         let Some(file) = open.get_mut(name) else { return Err(io::ErrorKind::NotFound.into()) };
-        if let Err(error) = file.write_all(line) {
+        if let Err(error) = file.write_all(lines) {
             // Half a line must not become the beginning of the next one.
             let cut = cut_torn_tail(file);
             open.remove(name);

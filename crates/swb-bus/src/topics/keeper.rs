@@ -5,10 +5,13 @@
 //! forgotten is a gap.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use swb_proto::EventEnvelope;
 use swb_proto::event::{Gap, GapReason};
+
+use super::event::Event;
 
 /// Keeps events.
 pub trait Keeper: Send + Sync + fmt::Debug {
@@ -18,9 +21,9 @@ pub trait Keeper: Send + Sync + fmt::Debug {
     /// Whether events of a topic are kept. Asked once for each topic.
     fn keeps(&self, topic: &str) -> bool;
 
-    /// Keeps an event; false if it could not be. Called in the order of events, while nobody else can publish: it must
-    /// be quick and must not publish.
-    fn keep(&self, event: &EventEnvelope) -> bool;
+    /// Keeps events of one topic and one scope; says how many could not be. Called in the order of events, while nobody
+    /// else can publish: it must be quick and must not publish.
+    fn keep(&self, events: &[Arc<Event>]) -> usize;
 
     /// The place of the last event that was kept; 0 if there is none. Numbers go on behind it.
     fn last_kept(&self) -> u64;

@@ -126,12 +126,11 @@ impl Ring {
         self.numbers.as_ref().map_or(0, |numbers| numbers.failures)
     }
 
-    /// Gives an event its place. What it is made of comes owned: copying it is not done under the lock.
+    /// Gives events their places. What they are made of comes owned: copying it is not done under the lock.
     pub(super) fn push(
         &mut self,
         topic: &str,
-        scope: Meta,
-        payload: Box<RawValue>,
+        made: Vec<(Meta, Box<RawValue>)>,
         now: SystemTime,
         keeper: Option<&dyn Keeper>,
     ) -> Result<u64, PublishError> {
@@ -146,14 +145,31 @@ impl Ring {
                 self.topics.add(topic).ok_or(PublishError::TooManyTopics(MAX_TOPICS))?
             }
         };
-        // A topic that the disk does not know would start at 1 again after a crash.
-        self.reserve_if_needed(known.is_none());
-        self.last_seq += 1;
-        let (topic, sequence) = self.topics.count(number);
         let millis = unix_millis(now);
         if self.stamp.0 != millis {
             self.stamp = (millis, Timestamp::from_system_time(now));
         }
+        let mut is_new = known.is_none();
+        let mut events = Vec::with_capacity(made.len());
+        for (scope, payload) in made {
+            // A topic that the disk does not know would start at 1 again after a crash.
+            self.reserve_if_needed(std::mem::take(&mut is_new));
+            events.push(self.place(number, millis, scope, payload));
+        }
+        if let Some(keeper) = keeper
+            && self.topics.is_kept(number, |topic| keeper.keeps(topic))
+        {
+            // Those who listen are told all the same; that some will not be there later is counted and shown.
+            self.keep_failures += keeper.keep(&events) as u64;
+        }
+        self.events.extend(events);
+        self.trim();
+        Ok(self.last_seq)
+    }
+
+    fn place(&mut self, number: u32, millis: u64, scope: Meta, payload: Box<RawValue>) -> Arc<Event> {
+        self.last_seq += 1;
+        let (topic, sequence) = self.topics.count(number);
         let id = EventId::from_ulid(self.mint.next(millis, request_id::random_bits));
         self.bytes += payload.get().len();
         let envelope = EventEnvelope {
@@ -172,16 +188,7 @@ impl Ring {
             correlation_id: scope.correlation_id,
             payload,
         };
-        if let Some(keeper) = keeper
-            && self.topics.is_kept(number, |topic| keeper.keeps(topic))
-            && !keeper.keep(&envelope)
-        {
-            // Those who listen are told all the same; that it will not be there later is counted and shown.
-            self.keep_failures += 1;
-        }
-        self.events.push_back(Arc::new(Event::new(envelope, number)));
-        self.trim();
-        Ok(self.last_seq)
+        Arc::new(Event::new(envelope, number))
     }
 
     fn trim(&mut self) {
@@ -214,8 +221,8 @@ impl Ring {
         }
     }
 
-    /// The wakers of those who sleep and want the newest event.
-    pub(super) fn wakers_for_newest(&mut self) -> Vec<Waker> {
+    /// The wakers of those who sleep and want the newest event. Those from `first` on came with it, and are like it.
+    pub(super) fn wakers_for(&mut self, first: u64) -> Vec<Waker> {
         let Some(newest) = self.events.back() else { return Vec::new() };
         let mut wakers = Vec::with_capacity(self.asleep.len());
         self.asleep.retain(|slot| {
@@ -225,7 +232,7 @@ impl Ring {
             }
             wakers.extend(subscriber.waker.take());
             subscriber.listed = false;
-            subscriber.slept_to = newest.seq();
+            subscriber.slept_to = first;
             false
         });
         wakers

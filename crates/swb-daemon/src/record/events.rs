@@ -3,9 +3,11 @@
 //! Kept are events that tell what became of something; what only shows it moving (deltas, progress, output) is not, and
 //! neither is what the record says about itself, so that no record causes another one.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use serde_json::value::RawValue;
-use swb_bus::topics::{Keeper, Kept, KeptEvents};
+use swb_bus::topics::{Event, Keeper, Kept, KeptEvents};
 use swb_journal::audit::{AuditReader, Entry, Events, Looked, Moment, Record, RecordedActor};
 use swb_proto::event::EventType;
 use swb_proto::{Actor, EventEnvelope, Timestamp, Topic};
@@ -57,15 +59,17 @@ impl Keeper for Recorder {
         is_kept(topic)
     }
 
-    fn keep(&self, event: &EventEnvelope) -> bool {
+    fn keep(&self, events: &[Arc<Event>]) -> usize {
         // Nobody waits for it: what has to be synced is written in order, before the end of whatever caused it.
-        match self.log.append(&entry_of(event)) {
-            Ok(_) => true,
-            Err(error) => {
-                tracing::error!(%error, topic = event.topic.as_str(), "an event was not recorded");
-                false
-            }
-        }
+        let is_lost = |event: &&Arc<Event>| {
+            let recorded = self.log.append(&entry_of(event.envelope()));
+            recorded
+                .inspect_err(
+                    |error| tracing::error!(%error, topic = event.topic(), "an event was not recorded"),
+                )
+                .is_err()
+        };
+        events.iter().filter(is_lost).count()
     }
 
     fn last_kept(&self) -> u64 {

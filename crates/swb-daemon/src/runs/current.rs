@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use serde_json::value::RawValue;
 use swb_proto::agent::TurnUsage;
 use swb_proto::error::{ERR_CANCELLED, ERR_INTERNAL, ERR_POLICY_DENIED};
 use swb_proto::run::{Budget, RunUsage};
@@ -34,6 +35,8 @@ pub(super) struct Current {
     pub(super) phase: Phase,
     /// The number of the last piece of progress.
     pub(super) step: u64,
+    /// Progress that has its number and is told next.
+    pub(super) untold: Vec<Box<RawValue>>,
     /// What was said to the agent and is not answered.
     pub(super) open: BTreeSet<String>,
     /// How many things were said to it.
@@ -65,6 +68,7 @@ impl Current {
             agent: kept.agent(),
             phase: Phase::Starting,
             step: 0,
+            untold: Vec::new(),
             open: BTreeSet::new(),
             said: 0,
             below: RunUsage::default(),

@@ -19,8 +19,12 @@ impl SessionTask {
         match came {
             Came::Heard(heard) => {
                 for heard in heard {
+                    if !is_told_later(&heard) {
+                        self.tell_progress();
+                    }
                     self.heard(heard).await;
                 }
+                self.tell_progress();
             }
             Came::Complained { upto } => {
                 if let Some(link) = &mut self.link {
@@ -90,13 +94,32 @@ impl SessionTask {
         current.step += 1;
         let source = Source { host: link.generation, offset: link.rest, nth: link.nth };
         if let Progress::Mcp { call } = &progress {
+            telling::progressed(
+                &self.house,
+                &current.kept,
+                &current.agent,
+                std::mem::take(&mut current.untold),
+            );
             telling::mcp_call(&self.house, &current.kept, &current.agent, call);
         }
-        telling::progress(&self.house, &current.kept, &current.agent, current.step, Some(source), progress);
+        let told = telling::progress(&self.house, &current.kept, current.step, Some(source), progress);
+        current.untold.extend(told);
         if answers {
             // Its model is asked next: time to look at what was used so far.
             let word = Command::GetSessionStats { id: current.next_id("used") };
             let _ = link.say(&word).await;
+        }
+    }
+
+    /// Tells what has gathered.
+    fn tell_progress(&mut self) {
+        if let Some(current) = &mut self.current {
+            telling::progressed(
+                &self.house,
+                &current.kept,
+                &current.agent,
+                std::mem::take(&mut current.untold),
+            );
         }
     }
 
@@ -172,8 +195,16 @@ impl SessionTask {
             return;
         }
         current.step += 1;
-        telling::progress(&self.house, &current.kept, &current.agent, current.step, None, progress);
+        let told = telling::progress(&self.house, &current.kept, current.step, None, progress);
+        current.untold.extend(told);
+        self.tell_progress();
     }
+}
+
+/// What an agent does gathers while nothing else comes: told and kept together, a thousand words cost little more than
+/// one. Whatever else comes finds told what came before it.
+fn is_told_later(heard: &Heard) -> bool {
+    matches!(heard, Heard::Progress(_) | Heard::Place { at_rest: false, .. })
 }
 
 /// Keeps account of calls; true if the last one that was open is over.

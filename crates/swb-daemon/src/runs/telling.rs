@@ -3,6 +3,7 @@
 //! A run is kept as it is before its event is told. What was kept and not told, because a daemon died in between, is told
 //! by the next one; the record knows which events were told.
 
+use serde_json::value::{RawValue, to_raw_value};
 use swb_bus::topics::{PublishError, Topics};
 use swb_journal::audit::{AuditReader, Looked, Moment};
 use swb_proto::agent::McpCall;
@@ -46,18 +47,25 @@ pub(super) fn started(house: &House, kept: &KeptRun, prompt_hash: String) {
     said(STARTED, house.topics.publish(STARTED, &kept.scope(), Some(&kept.actor), &payload));
 }
 
-/// A run does something.
+/// What a run does, as it will be told.
 pub(super) fn progress(
     house: &House,
     kept: &KeptRun,
-    agent: &Actor,
     step: u64,
     source: Option<Source>,
     progress: Progress,
-) {
+) -> Option<Box<RawValue>> {
     house.counts.told(&progress);
     let payload = RunProgress { run_id: kept.id().clone(), step, progress, source };
-    said(PROGRESS, house.topics.publish(PROGRESS, &kept.scope(), Some(agent), &payload));
+    let told = to_raw_value(&payload);
+    told.inspect_err(|error| tracing::error!(%error, "what a run does cannot be told")).ok()
+}
+
+/// A run does something, or several things.
+pub(super) fn progressed(house: &House, kept: &KeptRun, agent: &Actor, told: Vec<Box<RawValue>>) {
+    if !told.is_empty() {
+        said(PROGRESS, house.topics.publish_all(PROGRESS, &kept.scope(), Some(agent), told));
+    }
 }
 
 /// A call of an MCP server is over: that goes into the record.
