@@ -4,7 +4,8 @@ use serde_json::json;
 
 use crate::house::House;
 
-/// An agent in a few lines of shell: it answers every prompt with the same words, and aborts when it is told to.
+/// An agent in a few lines of shell: it answers every prompt with the same words, and aborts when it is told to. What it
+/// does not know it refuses, once it was asked to be mute silently.
 const MINI: &str = r#"
 printf '%s\n' '{"type":"ready","session_id":"mini","model":"mini-1","protocol_version":1}'
 while IFS= read -r line; do
@@ -13,11 +14,12 @@ while IFS= read -r line; do
     *'"type":"prompt"'*deaf*) while :; do sleep 1000; done ;;
     *'"type":"prompt"'*slow*) sleep 2; printf '{"type":"response","id":"%s","command":"prompt","ok":true}\n' "$id" ;;
     *'"type":"prompt"'*)
+      case $line in *mute*) mute=yes ;; esac
       printf '%s\n' 'noise that is no frame' '{"type":"message_update","event":{"type":"text_delta","delta":"from afar"}}'
       printf '%s\n' '{"type":"agent_end","usage":{"input_tokens":3,"output_tokens":2}}'
       printf '{"type":"response","id":"%s","command":"prompt","ok":true}\n' "$id" ;;
     *'"type":"shutdown"'*) exit 0 ;;
-    *) printf '{"type":"error","id":"%s","message":"unknown command"}\n' "$id" ;;
+    *) [ -n "$mute" ] || printf '{"type":"error","id":"%s","message":"unknown command"}\n' "$id" ;;
   esac
 done
 "#;
@@ -66,4 +68,17 @@ fn a_program_that_knows_no_states_comes_to_its_end_under_the_next_daemon() {
     });
     house.kill_daemon();
     assert_eq!(house.follow(run, after).end()["topic"], "agent.run.completed");
+}
+
+#[test]
+fn a_program_that_refuses_to_say_what_it_used_is_not_waited_for() {
+    let house = house();
+    let took = |prompt: &str| {
+        let taken = house
+            .call("agent.run", &json!({ "project_id": house.project, "prompt": prompt, "agent": "mini" }));
+        let story = house.follow(taken["run_id"].as_str().unwrap(), taken["after"].as_u64().unwrap());
+        story.end()["payload"]["duration_ms"].as_u64().unwrap()
+    };
+    let (refused, mute) = (took("hello"), took("be mute"));
+    assert!(refused < mute, "{refused} ms, and {mute} ms with one that does not answer at all");
 }

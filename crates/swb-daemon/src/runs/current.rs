@@ -16,6 +16,9 @@ use super::kept::KeptRun;
 /// How long an agent may take to end what it was told to end.
 pub(super) const CANCEL_PATIENCE: Duration = Duration::from_secs(4);
 
+/// What stands in the ids of questions for what was used.
+pub(super) const USED: &str = "used";
+
 /// How far a run has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -89,6 +92,12 @@ impl Current {
     pub(super) fn next_id(&mut self, what: &str) -> String {
         self.said += 1;
         format!("{}.{what}{}", self.kept.id(), self.said)
+    }
+
+    /// Whether this is the id of a question for what was used.
+    pub(super) fn asked_what_was_used(&self, id: &str) -> bool {
+        let asked = id.strip_prefix(self.kept.id().as_str()).and_then(|rest| rest.strip_prefix('.'));
+        asked.is_some_and(|asked| asked.starts_with(USED))
     }
 
     /// The id under which the agent is asked whether it works.

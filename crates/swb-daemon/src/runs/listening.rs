@@ -4,7 +4,7 @@ use swb_proto::agent::Command;
 use swb_proto::run::{Progress, RunUsage, Source, ToolStatus};
 use tokio::time::Instant;
 
-use super::current::{Current, Phase, failed};
+use super::current::{Current, Phase, USED, failed};
 use super::hearing::{Answer, Heard};
 use super::link::Came;
 use super::session::SessionTask;
@@ -106,7 +106,7 @@ impl SessionTask {
         current.untold.extend(told);
         if answers {
             // Its model is asked next: time to look at what was used so far.
-            let word = Command::GetSessionStats { id: current.next_id("used") };
+            let word = Command::GetSessionStats { id: current.next_id(USED) };
             let _ = link.say(&word).await;
         }
     }
@@ -152,6 +152,10 @@ impl SessionTask {
             }
             return;
         }
+        if answer.error.is_some() && current.phase == Phase::Closing && current.asked_what_was_used(id) {
+            // It does not know the question: what it has told by itself is all there is.
+            return self.finish(None).await;
+        }
         if answer.error.is_some() && id == current.state_id() {
             // It does not know the question, so it has no queue either: what it was told is done.
             current.is_recovered = false;
@@ -182,7 +186,7 @@ impl SessionTask {
         }
         current.phase = Phase::Closing;
         current.deadline = Some(Instant::now() + CLOSING_PATIENCE);
-        let word = Command::GetSessionStats { id: current.next_id("used") };
+        let word = Command::GetSessionStats { id: current.next_id(USED) };
         if link.say(&word).await.is_err() {
             self.finish(None).await;
         }

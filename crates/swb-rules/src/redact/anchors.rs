@@ -102,13 +102,18 @@ pub(super) fn hold_back(text: &str, from: usize) -> usize {
         }
     }
     let starts = |suffix: &[(usize, u8)]| {
-        TABLE.patterns.iter().any(|(_, anchor)| {
-            anchor.len() > suffix.len()
-                && suffix
-                    .iter()
-                    .zip(anchor.bytes())
-                    .all(|((_, byte), wanted)| *byte == wanted.to_ascii_lowercase())
-        })
+        let may_start = match suffix {
+            [(_, first), (_, second), ..] => BEGINNINGS[pair(*first, *second)],
+            _ => true,
+        };
+        may_start
+            && TABLE.patterns.iter().any(|(_, anchor)| {
+                anchor.len() > suffix.len()
+                    && suffix
+                        .iter()
+                        .zip(anchor.bytes())
+                        .all(|((_, byte), wanted)| *byte == wanted.to_ascii_lowercase())
+            })
     };
     (0..tail.len()).find(|at| starts(&tail[*at..])).map_or(bytes.len(), |at| tail[at].0)
 }
@@ -129,6 +134,19 @@ static NEIGHBOURS: LazyLock<Vec<bool>> = LazyLock::new(|| {
         }
     }
     neighbours
+});
+
+/// The first two bytes of all anchors.
+static BEGINNINGS: LazyLock<Vec<bool>> = LazyLock::new(|| {
+    let mut beginnings = vec![false; 1 << 16];
+    for (_, anchor) in &TABLE.patterns {
+        match anchor.as_bytes() {
+            [first, second, ..] => beginnings[pair(*first, *second)] = true,
+            // Shorter ones are never held back for: where they begin they are complete.
+            _ => {}
+        }
+    }
+    beginnings
 });
 
 fn pair(left: u8, right: u8) -> usize {
