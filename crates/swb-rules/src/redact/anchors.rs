@@ -140,10 +140,9 @@ static NEIGHBOURS: LazyLock<Vec<bool>> = LazyLock::new(|| {
 static BEGINNINGS: LazyLock<Vec<bool>> = LazyLock::new(|| {
     let mut beginnings = vec![false; 1 << 16];
     for (_, anchor) in &TABLE.patterns {
-        match anchor.as_bytes() {
-            [first, second, ..] => beginnings[pair(*first, *second)] = true,
-            // Shorter ones are never held back for: where they begin they are complete.
-            _ => {}
+        // Nothing is held back for shorter ones: where they begin they are complete.
+        if let [first, second, ..] = anchor.as_bytes() {
+            beginnings[pair(*first, *second)] = true;
         }
     }
     beginnings
