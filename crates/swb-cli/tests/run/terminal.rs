@@ -107,7 +107,20 @@ impl Terminal {
 
     #[track_caller]
     pub(crate) fn exit_code(&mut self) -> Option<i32> {
-        testkit::wait_for("swb run to end", || self.process.try_wait().unwrap()).code()
+        let code = testkit::wait_for("swb run to end", || self.process.try_wait().unwrap()).code();
+        if self.master.is_some() {
+            self.read_to_the_end();
+        }
+        code
+    }
+
+    /// What was written last may still be on its way: a mark behind it says when it has come.
+    fn read_to_the_end(&mut self) {
+        const MARK: u8 = 0;
+        self.slave.write_all(&[MARK]).unwrap();
+        wait("the last words on the terminal", || {
+            self.seen.lock().unwrap().pop_if(|last| *last == MARK).is_some()
+        });
     }
 }
 
