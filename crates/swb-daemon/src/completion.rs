@@ -21,8 +21,6 @@ use tokio::time::timeout;
 
 use crate::config::LlmConfig;
 
-/// This program, whatever has become of its file.
-const THIS_PROGRAM: &str = "/proc/self/exe";
 /// The longest answer. Also with every byte escaped it fits into a line of the control socket.
 const MAX_ANSWER: usize = 128 * 1024;
 /// The longest line of a child: such an answer, and what stands around it.
@@ -71,7 +69,7 @@ impl Completions {
     }
 
     async fn ask(&self, content: String) -> Result<String, BusError> {
-        let mut command = Command::new(THIS_PROGRAM);
+        let mut command = Command::new(swb_host::entry::this_program());
         command.arg0("swb").arg("complete");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.envs(self.home.iter().map(|home| ("SWB_HOME", home)));

@@ -30,8 +30,9 @@ pub(crate) const NOTHING: &str = "cell-nothing";
 /// The exit code of a cell that could not be built. As with `env` and `nohup`, the command was not run.
 pub(crate) const CANNOT: u8 = 125;
 
-/// This binary, whatever has become of its file since it was started.
-pub(crate) fn this_program() -> &'static str {
+/// This binary, also for a child in a cell, whatever has become of its file since it was started.
+#[must_use]
+pub fn this_program() -> &'static str {
     "/proc/self/exe"
 }
 

@@ -19,8 +19,6 @@ use crate::paths::Paths;
 
 /// The name of the agent that is part of this program.
 pub(crate) const BUILTIN: &str = "builtin";
-/// This program, also for a child in a cell, and whatever has become of its file.
-const THIS_PROGRAM: &str = "/proc/self/exe";
 
 /// Where an agent works.
 #[derive(Debug, Clone)]
@@ -116,7 +114,7 @@ impl Agents {
             command,
         };
         let log = std::fs::File::create(folder.join("host.log"))?;
-        Ok(swb_host::client::start(&options, Path::new(THIS_PROGRAM), log).await?)
+        Ok(swb_host::client::start(&options, Path::new(swb_host::entry::this_program()), log).await?)
     }
 
     fn command(&self, birth: &Birth<'_>, own: &Path) -> Result<(Vec<OsString>, bool), BirthError> {
@@ -129,7 +127,7 @@ impl Agents {
         }
         let settings = own.join("settings.toml");
         copy(&self.paths.config_file(), &settings)?;
-        let mut command: Vec<OsString> = vec![THIS_PROGRAM.into(), "rpc".into()];
+        let mut command: Vec<OsString> = vec![swb_host::entry::this_program().into(), "rpc".into()];
         command.extend(["--settings".into(), settings.into(), "--sessions".into(), own.into()]);
         let flag = if birth.goes_on { "--continue" } else { "--session" };
         command.extend([flag.into(), birth.place.session.clone().into()]);

@@ -94,12 +94,7 @@ impl SessionTask {
         current.step += 1;
         let source = Source { host: link.generation, offset: link.rest, nth: link.nth };
         if let Progress::Mcp { call } = &progress {
-            telling::progressed(
-                &self.house,
-                &current.kept,
-                &current.agent,
-                std::mem::take(&mut current.untold),
-            );
+            telling::progressed(&self.house, current);
             telling::mcp_call(&self.house, &current.kept, &current.agent, call);
         }
         let told = telling::progress(&self.house, &current.kept, current.step, Some(source), progress);
@@ -114,12 +109,7 @@ impl SessionTask {
     /// Tells what has gathered.
     fn tell_progress(&mut self) {
         if let Some(current) = &mut self.current {
-            telling::progressed(
-                &self.house,
-                &current.kept,
-                &current.agent,
-                std::mem::take(&mut current.untold),
-            );
+            telling::progressed(&self.house, current);
         }
     }
 

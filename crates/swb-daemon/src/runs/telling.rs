@@ -13,6 +13,7 @@ use swb_proto::run::{Progress, RunCompleted, RunFailed, RunProgress, RunStarted,
 use swb_proto::{Actor, Timestamp};
 
 use super::House;
+use super::current::Current;
 use super::kept::KeptRun;
 
 pub(super) const STARTED: &str = "agent.run.started";
@@ -61,10 +62,12 @@ pub(super) fn progress(
     told.inspect_err(|error| tracing::error!(%error, "what a run does cannot be told")).ok()
 }
 
-/// A run does something, or several things.
-pub(super) fn progressed(house: &House, kept: &KeptRun, agent: &Actor, told: Vec<Box<RawValue>>) {
+/// A run did something, or several things: tells what has gathered.
+pub(super) fn progressed(house: &House, current: &mut Current) {
+    let told = std::mem::take(&mut current.untold);
     if !told.is_empty() {
-        said(PROGRESS, house.topics.publish_all(PROGRESS, &kept.scope(), Some(agent), told));
+        let (scope, agent) = (current.kept.scope(), Some(&current.agent));
+        said(PROGRESS, house.topics.publish_all(PROGRESS, &scope, agent, told));
     }
 }
 
