@@ -59,9 +59,10 @@ fn every_question_is_answered_while_a_compaction_is_under_way() {
 fn a_model_that_is_set_during_a_turn_does_not_disturb_it() {
     let world = world();
     let mut child = Child::start(&world, &[]);
-    child.prompt("p", "!say a\n!pause 200\n!say b");
+    child.prompt("p", "!say a\n!until go\n!say b");
     child.until("the first word", |frame| frame["event"]["delta"] == "a");
     child.ask(json!({ "type": "set_model", "id": "m", "model": "demo/demo" }));
+    std::fs::write(world.folder().join("go"), "").unwrap();
     assert_eq!(child.until_response("p").pop().unwrap()["ok"], true);
     assert_eq!(child.state("model"), "demo/demo");
 }

@@ -126,8 +126,9 @@ fn every_question_is_answered_while_a_turn_runs() {
 fn a_follow_up_waits_its_turn_and_is_answered_as_what_it_is() {
     let world = world();
     let mut child = Child::start(&world, &[]);
-    child.prompt("p", "!pause 100\n!say one");
+    child.prompt("p", "!until go\n!say one");
     child.send(json!({ "type": "follow_up", "id": "f", "message": "!say two" }));
+    std::fs::write(world.folder().join("go"), "").unwrap();
     let frames = child.until_response("f");
     assert_eq!(
         kinds(&frames),
@@ -178,13 +179,14 @@ fn what_waits_can_be_cleared_and_everybody_is_told() {
 fn tools_called_together_run_together_and_are_kept_in_order() {
     let world = world();
     let mut child = Child::start(&world, &["--tool-mode", "full"]);
-    // The first ends only after the second has begun.
-    std::fs::write(world.folder().join("note"), "x").unwrap();
-    let script = format!("{}\n!tool read {{\"path\":\"note\"}}", bash("sleep 0.2; echo slow"));
+    // The first ends only after the second has.
+    let first = bash("while [ ! -e go ]; do sleep 0.01; done; echo slow");
+    let script = format!("{first}\n!tool write {{\"path\":\"go\",\"content\":\"x\"}}");
     let frames = child.turn("p", &script);
-    assert_eq!(results(&frames), ["     1\tx\n", "slow\n"], "as they come");
+    assert_eq!(results(&frames).len(), 2, "as they come");
     let kept = child.messages()[2]["content"].take();
-    assert_eq!((&kept[0]["content"], &kept[1]["content"]), (&json!("slow\n"), &json!("     1\tx\n")));
+    let wrote = json!("wrote 1 bytes to go");
+    assert_eq!((&kept[0]["content"], &kept[1]["content"]), (&json!("slow\n"), &wrote));
 }
 
 #[test]

@@ -60,9 +60,10 @@ fn an_answer_may_stand_for_the_rest_of_the_run() {
 #[test]
 fn what_was_typed_before_the_question_is_no_answer_to_it() {
     let world = world();
-    let mut terminal = Terminal::start(&world, &["!say wait\n!pause 500\n!ask rm -f x; touch made"]);
+    let mut terminal = Terminal::start(&world, &["!say wait\n!until go\n!ask rm -f x; touch made"]);
     terminal.until("wait");
     terminal.press("yyyyaaaa");
+    std::fs::write(world.folder().join("go"), "").unwrap();
     terminal.until("May bash do this?");
     terminal.press("n");
     assert_eq!(terminal.exit_code(), Some(0));
@@ -129,10 +130,10 @@ fn nothing_that_a_model_or_a_tool_says_commands_the_terminal() {
 fn a_window_of_another_size_is_drawn_anew() {
     let world = world();
     let words = "word ".repeat(60);
-    let mut terminal =
-        Terminal::start(&world, &[&format!("!say {words}\n!pause 400\n!say and then the end")]);
+    let mut terminal = Terminal::start(&world, &[&format!("!say {words}\n!until go\n!say and then the end")]);
     terminal.until("word word");
     terminal.resize(30, 10);
+    std::fs::write(world.folder().join("go"), "").unwrap();
     assert_eq!(terminal.exit_code(), Some(0));
     terminal.until("the end");
 }

@@ -12,7 +12,7 @@ while IFS= read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":"\([^"]*\)".*/\1/p')
   case $line in
     *'"type":"prompt"'*deaf*) while :; do sleep 1000; done ;;
-    *'"type":"prompt"'*slow*) sleep 2; printf '{"type":"response","id":"%s","command":"prompt","ok":true}\n' "$id" ;;
+    *'"type":"prompt"'*slow*) until [ -e go ]; do sleep 0.02; done; printf '{"type":"response","id":"%s","command":"prompt","ok":true}\n' "$id" ;;
     *'"type":"prompt"'*)
       case $line in *mute*) mute=yes ;; esac
       printf '%s\n' 'noise that is no frame' '{"type":"message_update","event":{"type":"text_delta","delta":"from afar"}}'
@@ -67,6 +67,7 @@ fn a_program_that_knows_no_states_comes_to_its_end_under_the_next_daemon() {
         house.call("agent.get", &json!({ "run_id": run }))["run"]["state"] == "running"
     });
     house.kill_daemon();
+    house.let_go();
     assert_eq!(house.follow(run, after).end()["topic"], "agent.run.completed");
 }
 

@@ -126,6 +126,16 @@ impl House {
         }
     }
 
+    /// Lets a run go on that waits with `!until go`.
+    pub(crate) fn let_go(&self) {
+        std::fs::write(self.root.join("go"), "").unwrap();
+    }
+
+    /// Makes the next one wait again.
+    pub(crate) fn hold_back(&self) {
+        let _there_was_none = std::fs::remove_file(self.root.join("go"));
+    }
+
     /// Runs something to its end.
     pub(crate) fn story(&self, prompt: &str) -> Story {
         let (run, _, after) = self.run(prompt);

@@ -49,13 +49,15 @@ fn a_killed_daemon_ends_no_run_and_no_piece_is_lost_or_told_twice() {
 #[test]
 fn an_agent_that_is_killed_is_started_again_once() {
     let house = House::new();
-    let (run, session, after) =
-        house.run("!say before\n!tool bash {\"command\":\"sleep 0.2\"}\n!then\n!say after");
+    let (run, session, after) = house.run(
+        "!say before\n!tool bash {\"command\":\"until [ -e go ]; do sleep 0.02; done\"}\n!then\n!say after",
+    );
     let killed = std::cell::Cell::new(false);
     let story = house.follow_and(&run, after, |event| {
         let is_called = event["payload"]["tool"]["status"] == "called";
         if is_called && !killed.replace(true) {
             kill(house.host(&session).1);
+            house.let_go();
         }
     });
     story.is_whole();
@@ -104,12 +106,13 @@ fn a_host_that_died_with_the_daemon_is_a_failed_run() {
 #[test]
 fn down_ends_agents_and_restart_does_not() {
     let house = House::new();
-    let (run, session, after) = house.run("!say a\n!pause 1500\n!say b");
+    let (run, session, after) = house.run("!say a\n!until go\n!say b");
     let (host, _) = house.host(&session);
     let refused = house.world.swb(["down"]);
     assert!(refused.stderr.contains("--keep"), "{}", refused.stderr);
     house.world.swb(["restart"]).ok();
     assert!(!is_gone(host));
+    house.let_go();
     assert_eq!(squeezed(&house.follow(&run, after).text()), "ab");
     let (_, session, _) = house.run("!stall");
     let (host, child) = house.host(&session);

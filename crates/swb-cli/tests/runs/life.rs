@@ -48,9 +48,10 @@ fn a_session_goes_on_with_the_next_run_and_after_its_agent_was_let_go() {
 #[test]
 fn runs_of_one_session_come_one_after_the_other() {
     let house = House::new();
-    let (first, session, after) = house.run("!say a\n!pause 300\n!say b");
+    let (first, session, after) = house.run("!say a\n!until go\n!say b");
     let second = house.call("agent.run", &json!({ "session_id": session, "prompt": "!say c" }));
     assert_eq!(second["status"], "queued");
+    house.let_go();
     let second = second["run_id"].as_str().unwrap();
     let story = house.follow(second, after);
     assert_eq!(
@@ -64,14 +65,16 @@ fn runs_of_one_session_come_one_after_the_other() {
 #[test]
 fn a_run_is_steered_and_followed_up() {
     let house = House::new();
-    let (run, session, after) =
-        house.run("!say begin\n!tool bash {\"command\":\"sleep 0.3\"}\n!then\n!say end");
+    let (run, session, after) = house.run(
+        "!say begin\n!tool bash {\"command\":\"until [ -e go ]; do sleep 0.02; done\"}\n!then\n!say end",
+    );
     wait_for("it calls its tool", || {
         let view = house.call("agent.get", &json!({ "run_id": run }));
         view["waits"].as_array().unwrap().iter().any(|wait| wait["for"] == "tool").then_some(())
     });
     let told = house.call("agent.follow_up", &json!({ "session_id": session, "text": "!say and more" }));
     assert_eq!((&told["run_id"], &told["status"]), (&json!(run), &json!("delivered")));
+    house.let_go();
     let story = house.follow(&run, after);
     story.is_whole();
     assert!(story.text().ends_with("and more"), "{}", story.text());

@@ -8,6 +8,7 @@ mod script;
 mod summary;
 mod tour;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,9 @@ use super::{Delta, Deltas, FileBody, Inputs, Model, ModelError, Prompt, Task};
 use crate::subagent::is_report;
 use script::{Act, Step};
 
+/// How often `!until` looks for its file.
+const LOOK: Duration = Duration::from_millis(20);
+
 /// The model itself.
 #[derive(Debug)]
 pub(crate) struct Demo;
@@ -28,6 +32,7 @@ enum Beat {
     Delta(Delta),
     Fail(ModelError),
     Pause(Duration),
+    Until(PathBuf),
     Stall,
 }
 
@@ -54,6 +59,12 @@ impl Model for Demo {
                     Beat::Fail(error) => Some(Err(error)),
                     Beat::Pause(time) => {
                         tokio::time::sleep(time).await;
+                        None
+                    }
+                    Beat::Until(file) => {
+                        while !file.exists() {
+                            tokio::time::sleep(LOOK).await;
+                        }
                         None
                     }
                     Beat::Stall => std::future::pending().await,
@@ -150,6 +161,7 @@ fn beats(act: Act, call_id: String, messages: usize) -> Box<dyn Iterator<Item = 
             Box::new(std::iter::once(Beat::Fail(ModelError::TooLong { message })))
         }
         Act::Pause(time) => Box::new(std::iter::once(Beat::Pause(time))),
+        Act::Until(file) => Box::new(std::iter::once(Beat::Until(file))),
         Act::Stall => Box::new(std::iter::once(Beat::Stall)),
         Act::TooLong { .. } | Act::Usage(_) => Box::new(std::iter::empty()),
     }

@@ -3,6 +3,7 @@
 //! A line `!word rest` is an act; other lines are for people to read. Acts form steps, one per call of the model: tools
 //! that stand together are called at once, and whatever follows them belongs to the next step.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use swb_proto::agent::TurnUsage;
@@ -26,6 +27,8 @@ pub(super) enum Act {
         more_than: usize,
     },
     Pause(Duration),
+    /// Waits until there is such a file.
+    Until(PathBuf),
     Stall,
     Usage(TurnUsage),
 }
@@ -37,7 +40,12 @@ impl Act {
             Act::Say(text) | Act::Think(text) => text.len(),
             Act::Repeat { times, text } => times * text.len(),
             Act::Tool { name, input } => name.len() + input.len(),
-            Act::Fail(_) | Act::TooLong { .. } | Act::Pause(_) | Act::Stall | Act::Usage(_) => 0,
+            Act::Fail(_)
+            | Act::TooLong { .. }
+            | Act::Pause(_)
+            | Act::Until(_)
+            | Act::Stall
+            | Act::Usage(_) => 0,
         }
     }
 }
@@ -124,6 +132,7 @@ fn act(word: &str, rest: &str) -> Option<Act> {
         }
         "toolong" => Act::TooLong { more_than: rest.parse().ok()? },
         "pause" => Act::Pause(Duration::from_millis(rest.parse().ok()?)),
+        "until" if !rest.is_empty() => Act::Until(PathBuf::from(rest)),
         "stall" => Act::Stall,
         "usage" => Act::Usage(usage(rest)?),
         _ => return None,
