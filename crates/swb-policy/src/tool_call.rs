@@ -82,7 +82,7 @@ impl ToolCall<'_> {
             "subagent" | "subagent_start" | "subagent_steer" => Ok(self.plain(actor, "agent.run", None)),
             "subagent_cancel" => Ok(self.plain(actor, "agent.cancel", None)),
             "subagent_status" | "subagent_collect" => Ok(self.plain(actor, "agent.list", None)),
-            "bus_post" | "bus_read" | "ask_user" | "task_update" => {
+            "bus_post" | "bus_read" | "ask_user" | "task_update" | "plan" => {
                 Ok(self.plain(actor, &format!("tool.{tool}"), None))
             }
             other => Ok(self.plain(actor, "tool.call", Some(other.to_owned()))),

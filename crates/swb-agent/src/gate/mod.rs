@@ -92,6 +92,8 @@ pub(crate) enum Effect {
     Post,
     /// Asks a person.
     Consult,
+    /// Tells whoever looks on something.
+    Tell,
     /// Has another agent do something, which is judged when that does it.
     Delegate,
     /// Uses a tool that was lent, which whoever has lent it judges.
@@ -181,7 +183,9 @@ fn read_only(action: &Action<'_>) -> Decision {
     let deny = |what: &str| Decision::Deny { reason: format!("{what} is not allowed in read-only mode") };
     match &action.effect {
         Effect::Read(path) => read(path),
-        Effect::Listen | Effect::Consult | Effect::Delegate | Effect::Borrow => Decision::Allow,
+        Effect::Listen | Effect::Consult | Effect::Tell | Effect::Delegate | Effect::Borrow => {
+            Decision::Allow
+        }
         Effect::Run { .. } => deny("running this command"),
         Effect::Write(_) => deny("writing a file"),
         Effect::Post => deny("posting a message"),
@@ -193,9 +197,12 @@ fn in_workspace(workspace: &Path, action: &Action<'_>) -> Decision {
     let ask = |risk, reason: String| Decision::Ask { risk, reason };
     match &action.effect {
         Effect::Read(path) => read(path),
-        Effect::Listen | Effect::Post | Effect::Consult | Effect::Delegate | Effect::Borrow => {
-            Decision::Allow
-        }
+        Effect::Listen
+        | Effect::Post
+        | Effect::Consult
+        | Effect::Tell
+        | Effect::Delegate
+        | Effect::Borrow => Decision::Allow,
         Effect::Write(path) if !path.starts_with(workspace) => {
             ask(Risk::High, format!("{} is outside the working directory", path.display()))
         }
@@ -298,7 +305,9 @@ mod tests {
         for effect in [Effect::Write("/w/a".into()), run("make"), Effect::Post] {
             assert!(matches!(decide(Mode::ReadOnly, effect), Decision::Deny { .. }));
         }
-        assert_eq!(decide(Mode::ReadOnly, run("cat a")), Decision::Allow);
+        for effect in [run("cat a"), Effect::Tell] {
+            assert_eq!(decide(Mode::ReadOnly, effect), Decision::Allow);
+        }
     }
 
     #[test]

@@ -182,6 +182,11 @@ impl Drive {
                 update.agents.insert(0, self.task.name.clone());
                 self.send(&AddedEvent::TaskUpdate(update)).await;
             }
+            Frame::Added(AddedEvent::Plan(mut update)) => {
+                update.path.insert(0, self.task.id);
+                update.agents.insert(0, self.task.name.clone());
+                self.send(&AddedEvent::Plan(update)).await;
+            }
             Frame::Added(_) | Frame::Unknown => {}
         }
         Ok(false)

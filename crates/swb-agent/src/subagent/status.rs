@@ -22,6 +22,11 @@ pub(super) fn doing(name: &str, input: &Value) -> Option<String> {
         "find" => Some(format!("find {}", text("pattern")?)),
         "ls" => Some(format!("ls {}", text("path").unwrap_or_else(|| ".".to_owned()))),
         "ask_user" => Some(format!("asking: {}", text("question")?)),
+        "plan" => {
+            let steps = input["steps"].as_array()?;
+            let current = steps.iter().find(|step| step["status"] == "in_progress")?;
+            Some(format!("planned: {}", one_line(current["text"].as_str()?)))
+        }
         _ => None,
     }
 }
@@ -57,6 +62,8 @@ mod tests {
         assert_eq!(doing("bash", json!({ "command": "a\n  b" })), "$ a b");
         assert_eq!(doing("ls", json!({})), "ls .");
         assert_eq!(doing("grep", json!({ "pattern": "x" })), "grep /x/");
+        let steps = json!([{ "text": "look" }, { "text": "fix\nit", "status": "in_progress" }]);
+        assert_eq!(doing("plan", json!({ "steps": steps })), "planned: fix it");
         assert_eq!(doing("read", json!({ "path": 7 })), "");
         assert_eq!(doing("mcp__x", json!({ "path": "a" })), "");
     }

@@ -12,6 +12,7 @@ mod grep;
 pub(crate) mod limits;
 mod ls;
 mod place;
+mod plan;
 mod read;
 mod subagent;
 mod text;
@@ -28,7 +29,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use swb_proto::agent::AddedEvent;
+use swb_proto::agent::{AddedEvent, Plan, PlanUpdate};
 
 pub(crate) use place::Place;
 pub(crate) use toolbox::{Ran, Toolbox};
@@ -136,6 +137,14 @@ impl Printer {
         let Some(output) = &self.output else { return };
         let event = AddedEvent::ToolOutput { tool_id: self.tool_id.clone(), delta: text.to_owned() };
         // A parent that has gone is noticed by the loop.
+        let _ = output.send(&event).await;
+    }
+
+    /// Shows a plan. Nobody sees that of a call that our parent knows nothing of.
+    pub(crate) async fn plan(&self, plan: Plan) {
+        let Some(output) = &self.output else { return };
+        let (path, agents) = (Vec::new(), Vec::new());
+        let event = AddedEvent::Plan(PlanUpdate { tool_id: self.tool_id.clone(), path, agents, plan });
         let _ = output.send(&event).await;
     }
 }

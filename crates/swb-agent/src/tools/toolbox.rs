@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use swb_proto::agent::{LentTool, McpCall, McpOutcome};
 
 use super::{
-    Call, Caller, Place, Printer, Tool, ToolError, ask_user, bash, bus, edit, find, grep, ls, read, subagent,
-    write,
+    Call, Caller, Place, Printer, Tool, ToolError, ask_user, bash, bus, edit, find, grep, ls, plan, read,
+    subagent, write,
 };
 use crate::cancel::Cancel;
 use crate::gate::ask::Asks;
@@ -91,6 +91,7 @@ impl Toolbox {
             Arc::new(find::Find),
             Arc::new(grep::Grep),
             Arc::new(ls::Ls),
+            Arc::new(plan::PlanTool),
             Arc::new(read::Read),
             Arc::new(write::Write),
         ];

@@ -90,6 +90,7 @@ fn tools_come_sorted_with_schemas_also_without_a_session() {
             "find",
             "grep",
             "ls",
+            "plan",
             "read",
             "subagent",
             "subagent_cancel",

@@ -17,6 +17,7 @@ mod guarding;
 mod hostile;
 mod lending;
 mod mcp;
+mod planning;
 mod providers;
 mod rules;
 mod sessions;

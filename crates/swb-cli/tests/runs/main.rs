@@ -17,6 +17,7 @@ mod kills;
 mod leaving;
 mod life;
 mod mcp;
+mod planning;
 mod seen_from_elsewhere;
 #[path = "../run/terminal.rs"]
 mod terminal;

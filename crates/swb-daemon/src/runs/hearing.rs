@@ -10,7 +10,7 @@ mod calls;
 use std::borrow::Cow;
 
 use serde_json::Value;
-use swb_proto::agent::{AddedEvent, Event, Frame, TaskUpdate, TurnUsage, decode_event};
+use swb_proto::agent::{AddedEvent, Event, Frame, PlanUpdate, TaskUpdate, TurnUsage, decode_event};
 use swb_proto::run::{Progress, Question, SubagentProgress, ToolStatus};
 use swb_rules::redact::{RedactedStream, redact, without_paths};
 
@@ -172,6 +172,10 @@ impl Ear {
                 }
                 out.push(Heard::Progress(Progress::Subagent { subagent: subagent(update) }));
             }
+            AddedEvent::Plan(update) => {
+                self.fall_silent(out);
+                out.extend(plan(update));
+            }
             AddedEvent::McpCall(mut call) => {
                 // An agent within walls does not see the key of this installation: its hash is good for itself alone.
                 let known = self.calls.iter().find(|open| open.id == call.tool_id && call.agents.is_empty());
@@ -224,6 +228,17 @@ struct Piece<'a>(#[serde(borrow)] Cow<'a, str>);
 
 fn notice(name: &str, message: String) -> Heard {
     Heard::Progress(Progress::Notice { name: name.to_owned(), message })
+}
+
+/// A plan as it is told, without secrets. What is too large for one, or says two things at once, is none: programs that are
+/// not ours say it as our own do, or not at all.
+fn plan(mut update: PlanUpdate) -> Option<Heard> {
+    update.plan.check().ok()?;
+    let texts = update.plan.steps.iter_mut().map(|step| &mut step.text);
+    for text in texts.chain(&mut update.plan.note) {
+        *text = redact(text).text;
+    }
+    Some(Heard::Progress(Progress::Plan(update.into())))
 }
 
 fn subagent(update: TaskUpdate) -> SubagentProgress {

@@ -27,7 +27,9 @@ use super::wire::{Event, Interrupt, Outcome, SubagentOutcome, Usage};
 const LONGEST_PIECE: usize = 256 * 1024;
 /// Calls, terminals and subagents that are remembered.
 const MOST: usize = 1024;
-const ACTIVITY: &str = "helios.terminal";
+const TERMINAL: &str = "helios.terminal";
+/// The name that AG-UI itself gives such an activity.
+const PLAN: &str = "PLAN";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
@@ -340,13 +342,32 @@ impl Encoder {
             let content = &json!({ "terminal_id": terminal_id, "chunks": [] });
             self.frames.push(&Event::ActivitySnapshot {
                 message_id: terminal_id,
-                activity_type: ACTIVITY,
+                activity_type: TERMINAL,
                 content,
                 replace: true,
+                subagent_run_id: None,
             });
         }
         let patch = &json!([{ "op": "add", "path": "/chunks/-", "value": chunk }]);
-        self.frames.push(&Event::ActivityDelta { message_id: terminal_id, activity_type: ACTIVITY, patch });
+        self.frames.push(&Event::ActivityDelta { message_id: terminal_id, activity_type: TERMINAL, patch });
+    }
+
+    /// The run, or an agent below it, has a plan: whole each time, in the place of the last one.
+    pub(super) fn plan(&mut self, bus_run_id: &str, path: &[u64], content: &Value) {
+        self.end_speech();
+        if self.is_open() {
+            // The same over all streams of the run, so that the client keeps one list of each agent.
+            let message_id =
+                &path.iter().fold(format!("{bus_run_id}.plan"), |id, number| format!("{id}.{number}"));
+            let agent = Some(self.subagent_id(path)).filter(|id| self.known.contains(id));
+            self.frames.push(&Event::ActivitySnapshot {
+                message_id,
+                activity_type: PLAN,
+                content,
+                replace: true,
+                subagent_run_id: agent.as_deref().filter(|_| self.dialect == Dialect::One),
+            });
+        }
     }
 
     /// It came to its end.

@@ -7,7 +7,9 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use swb_proto::EventEnvelope;
 use swb_proto::approval::Approval;
-use swb_proto::run::{RunCompleted, RunFailed, RunStarted, RunUsage, SubagentState, ToolStatus};
+use swb_proto::run::{
+    PlanProgress, RunCompleted, RunFailed, RunStarted, RunUsage, SubagentState, ToolStatus,
+};
 
 use super::dialect::Dialect;
 use super::encoder::Encoder;
@@ -127,6 +129,9 @@ impl Translator {
             {
                 self.custom(event);
                 self.progress(&progress);
+                if &*progress.kind == "plan" {
+                    self.plan(payload);
+                }
             }
             "approval.requested" => match serde_json::from_str::<Approval>(payload) {
                 Ok(approval) if self.may_answer(&approval) => {
@@ -238,6 +243,19 @@ impl Translator {
             SubagentState::Cancelled => {
                 self.encoder.subagent_over(path, name, Err(preview.unwrap_or("it was cancelled")));
             }
+        }
+    }
+
+    fn plan(&mut self, payload: &str) {
+        if payload.len() <= ui::LARGEST_PAYLOAD
+            && let Ok(PlanProgress { path, name, plan, percent, .. }) = serde_json::from_str(payload)
+        {
+            let mut content = json!({ "steps": plan.steps });
+            let more = [("note", plan.note.into()), ("name", name.into()), ("percent", percent.into())];
+            for (key, value) in more.into_iter().filter(|(_, value): &(_, Value)| !value.is_null()) {
+                content[key] = value;
+            }
+            self.encoder.plan(&self.names.bus_run_id, &path, &content);
         }
     }
 

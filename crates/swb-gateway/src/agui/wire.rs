@@ -111,6 +111,9 @@ pub(super) enum Event<'a> {
         activity_type: &'static str,
         content: &'a Value,
         replace: bool,
+        /// A word of 1.0.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        subagent_run_id: Option<&'a str>,
     },
     ActivityDelta {
         message_id: &'a str,

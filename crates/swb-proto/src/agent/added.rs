@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::lend::{LentCall, LentTool};
 use super::mcp::{McpCall, McpServer};
+use super::plan::PlanUpdate;
 use super::task::TaskUpdate;
 
 /// Commands that are not in the contract.
@@ -167,6 +168,9 @@ pub enum AddedEvent {
     },
     /// Something about a subagent, or a subagent of one, in more detail than the contract's own events.
     TaskUpdate(TaskUpdate),
+    /// The agent, or a subagent, has a plan or has come further with it. Sent when the tool `plan` did what it was called
+    /// for, before its result.
+    Plan(PlanUpdate),
     /// The model calls a tool that was lent.
     LentCall(LentCall),
     /// Nobody waits for the result of a `lent_call` any more.

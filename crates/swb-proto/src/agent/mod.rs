@@ -15,6 +15,7 @@ pub mod frame;
 pub mod lend;
 pub mod mcp;
 pub mod message;
+pub mod plan;
 mod readable_id;
 pub mod task;
 
@@ -26,6 +27,7 @@ pub use frame::{BadFrame, Frame, Request, decode, decode_event, encode};
 pub use lend::{LentCall, LentTool};
 pub use mcp::{McpCall, McpCallError, McpOutcome, McpServer, McpState};
 pub use message::{Block, Content, Message, Role, Source};
+pub use plan::{Plan, PlanStep, PlanUpdate, StepStatus, WrongPlan};
 pub use task::{TaskState, TaskUpdate};
 
 /// What `ready` announces.

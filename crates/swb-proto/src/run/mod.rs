@@ -16,8 +16,8 @@ use crate::method::Method;
 use crate::payload::body;
 
 pub use progress::{
-    Progress, Question, RunCompleted, RunFailed, RunProgress, RunStarted, Source, SubagentProgress,
-    SubagentState, ToolProgress, ToolStatus,
+    PlanProgress, Progress, Question, RunCompleted, RunFailed, RunProgress, RunStarted, Source,
+    SubagentProgress, SubagentState, ToolProgress, ToolStatus,
 };
 
 /// Where a run stands.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::RunUsage;
-use crate::agent::{McpCall, TaskState};
+use crate::agent::{McpCall, Plan, PlanUpdate, TaskState};
 use crate::error::ErrorEnvelope;
 use crate::id::{ProfileId, RunId};
 
@@ -82,6 +82,8 @@ pub enum Progress {
         /// How it stands.
         subagent: SubagentProgress,
     },
+    /// What it means to do, and how far it has come.
+    Plan(PlanProgress),
     /// An answer of its model is complete.
     Usage {
         /// What the run has used so far.
@@ -223,6 +225,41 @@ impl From<TaskState> for SubagentState {
             TaskState::Failed => SubagentState::Failed,
             TaskState::Cancelled => SubagentState::Cancelled,
         }
+    }
+}
+
+/// The plan of a run's agent, or of one below it. It takes the place of the last plan of the same agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanProgress {
+    /// The call that said so.
+    pub call_id: String,
+    /// Whose it is, if that is an agent that was started: its number below the one that started it, from the outermost on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<u64>,
+    /// The name of that agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The plan, whole.
+    #[serde(flatten)]
+    pub plan: Plan,
+    /// How much of it is done, rounded down; absent if it has no steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percent: Option<u8>,
+}
+
+impl From<PlanUpdate> for PlanProgress {
+    fn from(update: PlanUpdate) -> Self {
+        let PlanUpdate { tool_id: call_id, path, mut agents, plan } = update;
+        let percent = plan.percent();
+        PlanProgress { call_id, path, name: agents.pop(), plan, percent }
+    }
+}
+
+/// As the agent had said it, but for the names of those between.
+impl From<PlanProgress> for PlanUpdate {
+    fn from(progress: PlanProgress) -> Self {
+        let PlanProgress { call_id: tool_id, path, name, plan, .. } = progress;
+        PlanUpdate { tool_id, path, agents: name.into_iter().collect(), plan }
     }
 }
 

@@ -122,6 +122,11 @@ fn act(word: &str, rest: &str) -> Option<Act> {
             let input = serde_json::json!({ "question": question, "options": options });
             Act::Tool { name: "ask_user".to_owned(), input: input.to_string() }
         }
+        "plan" => {
+            let steps: Vec<_> =
+                rest.split('|').map(str::trim).filter(|step| !step.is_empty()).map(step).collect();
+            Act::Tool { name: "plan".to_owned(), input: serde_json::json!({ "steps": steps }).to_string() }
+        }
         "subagent" | "background" => {
             let name = if word == "background" { "subagent_start" } else { "subagent" };
             let input = serde_json::json!({ "task": rest.replace(" // ", "\n") });
@@ -137,6 +142,16 @@ fn act(word: &str, rest: &str) -> Option<Act> {
         "usage" => Act::Usage(usage(rest)?),
         _ => return None,
     })
+}
+
+/// A step of a plan: `*` before it says that it is done, `>` that it is being done.
+fn step(text: &str) -> serde_json::Value {
+    let (text, status) = match (text.strip_prefix('*'), text.strip_prefix('>')) {
+        (Some(text), _) => (text, "completed"),
+        (_, Some(text)) => (text, "in_progress"),
+        _ => (text, "pending"),
+    };
+    serde_json::json!({ "text": text.trim(), "status": status })
 }
 
 fn puzzled(word: &str) -> String {
@@ -204,6 +219,22 @@ mod tests {
             input("!ask_user Which? | red | blue"),
             json!({ "options": ["red", "blue"], "question": "Which?" })
         );
+    }
+
+    #[test]
+    fn a_plan_says_how_far_each_step_has_come() {
+        let input = |text| match &parse(text, "")[0].acts[..] {
+            [Act::Tool { name, input }] if name == "plan" => {
+                serde_json::from_str::<serde_json::Value>(input).unwrap()
+            }
+            acts => panic!("{acts:?}"),
+        };
+        let step = |text: &str, status: &str| json!({ "text": text, "status": status });
+        assert_eq!(
+            input("!plan *look | > fix it | test"),
+            json!({ "steps": [step("look", "completed"), step("fix it", "in_progress"), step("test", "pending")] })
+        );
+        assert_eq!(input("!plan"), json!({ "steps": [] }));
     }
 
     #[test]

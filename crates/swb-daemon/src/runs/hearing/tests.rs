@@ -164,3 +164,45 @@ fn answers_and_failures_are_told_apart() {
         ]
     );
 }
+
+#[test]
+fn a_plan_is_what_our_agents_say_of_it_and_no_call_of_that_name() {
+    let key = format!("ghp_{}", "a1B2".repeat(9));
+    let steps = json!([{ "text": "look", "status": "completed" }, { "text": format!("use {key}"), "status": "pending" }]);
+    let call = [
+        update(json!({"type":"toolcall_start","tool_id":"c","tool_name":"plan"})),
+        update(json!({"type":"toolcall_input","tool_id":"c","input":{ "steps": steps }})),
+    ];
+    let result = update(json!({"type":"toolcall_result","tool_id":"c","result":"1 of 2 steps are done."}));
+    let plans = |heard: &[Heard]| -> Vec<swb_proto::run::PlanProgress> {
+        let plan = |heard: &Heard| match heard {
+            Heard::Progress(Progress::Plan(plan)) => Some(plan.clone()),
+            _ => None,
+        };
+        heard.iter().filter_map(plan).collect()
+    };
+    let mut ear = Ear::default();
+    assert!(
+        plans(&hear(&mut ear, &[call[0].clone(), call[1].clone(), result.clone()])).is_empty(),
+        "a call, and nothing else"
+    );
+
+    let told = json!({ "type": "plan", "tool_id": "c", "steps": steps, "note": key });
+    let heard = hear(&mut ear, &[text("I have "), call[0].clone(), call[1].clone(), told, result]);
+    let [plan] = &plans(&heard)[..] else { panic!("{heard:?}") };
+    assert_eq!((plan.call_id.as_str(), plan.percent, plan.path.len()), ("c", Some(50), 0));
+    let said = serde_json::to_string(plan).unwrap();
+    assert!(said.contains("look") && said.contains("[REDACTED") && !said.contains("ghp_"), "{said}");
+    assert!(ear.is_at_rest(), "what follows does not depend on it");
+
+    let below =
+        json!({ "type": "plan", "tool_id": "t", "path": [1, 2], "agents": ["scout", "reader"], "steps": [] });
+    let plan = &plans(&hear(&mut ear, &[below]))[0];
+    assert_eq!((plan.name.as_deref(), &plan.path[..], plan.percent), (Some("reader"), &[1, 2][..], None));
+
+    let step = json!({ "text": "x", "status": "in_progress" });
+    for steps in [vec![step; 2], vec![json!({ "text": "x" }); 51], vec![json!({ "text": "x".repeat(301) })]] {
+        let wrong = json!({ "type": "plan", "tool_id": "c", "steps": steps });
+        assert!(hear(&mut ear, &[wrong]).is_empty(), "programs that are not ours may say what they like");
+    }
+}

@@ -50,6 +50,23 @@ fn subagent() -> impl Strategy<Value = Value> {
     )
 }
 
+fn plan() -> impl Strategy<Value = Value> {
+    let paths = vec![vec![], vec![1_u64], vec![1, 2], vec![9]];
+    let step =
+        (text(), prop::sample::select(vec!["pending", "in_progress", "completed", "of a later version"]))
+            .prop_map(|(text, status)| json!({ "text": text, "status": status }));
+    (prop::sample::select(paths), prop::collection::vec(step, 0..4), prop::option::of(text())).prop_map(
+        |(path, steps, note)| {
+            let mut plan =
+                json!({ "kind": "plan", "call_id": "c1", "path": path, "steps": steps, "percent": 7 });
+            if let Some(note) = note {
+                plan["note"] = note.into();
+            }
+            plan
+        },
+    )
+}
+
 fn progress() -> impl Strategy<Value = Value> {
     let usage = json!({ "input_tokens": 1, "output_tokens": u64::MAX });
     prop_oneof![
@@ -57,6 +74,7 @@ fn progress() -> impl Strategy<Value = Value> {
         3 => text().prop_map(|delta| json!({ "kind": "thinking", "delta": delta })),
         6 => tool(),
         4 => subagent(),
+        3 => plan(),
         1 => text().prop_map(|text| json!({ "kind": "input", "text": text, "how": "steer", "from": "user_local" })),
         1 => Just(json!({ "kind": "usage", "usage": usage })),
         1 => Just(json!({ "kind": "notice", "name": "restarted", "message": "m" })),

@@ -135,6 +135,46 @@ fn subagents_have_events_of_their_own_or_are_steps() {
 }
 
 #[test]
+fn a_plan_is_one_activity_of_its_agent_that_the_next_one_replaces() {
+    let plan = |step: u64, path: &[u64], status: &str| {
+        let steps = json!([{ "text": "look", "status": status }]);
+        let mut plan = json!({ "kind": "plan", "call_id": "c1", "steps": steps, "percent": 0 });
+        if !path.is_empty() {
+            (plan["path"], plan["name"], plan["note"]) = (json!(path), json!("scout"), json!("why"));
+        }
+        progress(step, plan)
+    };
+    let told = [
+        progress(1, json!({ "kind": "text", "delta": "a" })),
+        plan(2, &[], "pending"),
+        plan(3, &[1], "pending"),
+        subagent(4, &[1], "started"),
+        plan(5, &[1], "in_progress"),
+        plan(6, &[], "completed"),
+        plan(7, &[], "of a later version"),
+        bus::completed(8),
+    ];
+    for dialect in [Dialect::One, Dialect::Older] {
+        let events = native(dialect, &told);
+        assert_eq!(events[3]["type"], "TEXT_MESSAGE_END", "what was being said is over");
+        let plans: Vec<_> = events.iter().filter(|event| event["type"] == "ACTIVITY_SNAPSHOT").collect();
+        let ids: Vec<_> = plans.iter().map(|plan| plan["messageId"].as_str().unwrap()).collect();
+        assert_eq!(ids, ["run_1.plan", "run_1.plan.1", "run_1.plan.1", "run_1.plan"]);
+        assert!(plans.iter().all(|plan| plan["activityType"] == "PLAN" && plan["replace"] == true));
+        let content = json!({ "steps": [{ "text": "look", "status": "completed" }], "percent": 0 });
+        assert_eq!(plans[3]["content"], content);
+        assert_eq!(
+            (&plans[2]["content"]["name"], &plans[2]["content"]["note"]),
+            (&json!("scout"), &json!("why"))
+        );
+        let agents: Vec<_> = plans.iter().map(|plan| plan.get("subagentRunId")).collect();
+        let known = json!("client-run:1");
+        let known = Some(&known).filter(|_| dialect == Dialect::One);
+        assert_eq!(agents, [None, None, known, None], "one that the client knows");
+    }
+}
+
+#[test]
 fn a_question_ends_the_stream_and_names_itself() {
     let mut translator = translator(Dialect::One);
     translator.start();

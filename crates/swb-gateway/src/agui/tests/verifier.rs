@@ -88,6 +88,9 @@ fn shape(dialect: Dialect, event: &Value) -> Result<(), String> {
         "SUBAGENT_FINISHED" => (&["subagentRunId", "outcome"], &["result"]),
         "SUBAGENT_ERROR" => (&["subagentRunId", "message"], &[]),
         "STATE_SNAPSHOT" => (&["snapshot"], &[]),
+        "ACTIVITY_SNAPSHOT" if dialect == Dialect::One => {
+            (&["messageId", "activityType", "content", "replace"], &["subagentRunId"])
+        }
         "ACTIVITY_SNAPSHOT" => (&["messageId", "activityType", "content", "replace"], &[]),
         "ACTIVITY_DELTA" => (&["messageId", "activityType", "patch"], &[]),
         "CUSTOM" => (&["name", "value"], &[]),
@@ -183,6 +186,11 @@ impl Model {
                 let ok = self.subagents.remove(&agent);
                 self.past_subagents.insert(agent);
                 ok
+            }
+            // A plan is told whole each time; what a terminal has put out would be lost.
+            "ACTIVITY_SNAPSHOT" if event["activityType"] == "PLAN" => {
+                let known = |id: &str| self.subagents.contains(id) || self.past_subagents.contains(id);
+                event["content"]["steps"].is_array() && (agent.is_empty() || known(&agent))
             }
             "ACTIVITY_SNAPSHOT" => self.terminals.insert(message),
             "ACTIVITY_DELTA" => self.terminals.contains(&message),

@@ -196,6 +196,7 @@ impl Teller {
                 tool_frame(tool)
             }
             Progress::Subagent { subagent } => self.subagent(subagent, millis(event)),
+            Progress::Plan(plan) => Frame::Added(AddedEvent::Plan(plan.into())),
             Progress::Mcp { call } => Frame::Added(AddedEvent::McpCall(*call)),
             Progress::Question { question } => Frame::Added(AddedEvent::Ask {
                 ask_id: question.ask_id,

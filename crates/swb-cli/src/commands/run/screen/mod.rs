@@ -5,6 +5,7 @@
 //! line of status. All of it fits on the screen: a block that does not is settled from its top, tools show less.
 //! Everything that others wrote passes [`crate::plain`] on its way in.
 
+mod checklist;
 mod question;
 mod status;
 mod tools;
@@ -14,7 +15,9 @@ use std::time::{Duration, Instant};
 
 use anstyle::Style;
 use serde_json::Value;
-use swb_proto::agent::{AddedCommand, AddedEvent, AssistantEvent, Event, Frame, McpServer, TaskUpdate};
+use swb_proto::agent::{
+    AddedCommand, AddedEvent, AssistantEvent, Event, Frame, McpServer, PlanUpdate, TaskUpdate,
+};
 
 use super::view::Outcome;
 use crate::io::{BAD, DIM, WARN};
@@ -23,6 +26,7 @@ use crate::terminal::keyboard::Key;
 use crate::terminal::line::{Line, Span, wrap};
 use crate::terminal::region::Region;
 use crate::terminal::stream::Stream;
+use checklist::Checklist;
 pub(super) use question::ALLOW_FOR_SESSION;
 use question::Questions;
 use status::Status;
@@ -77,6 +81,7 @@ pub(super) struct Screen {
     thinking: Stream,
     thinking_plain: Plain,
     tools: Tools,
+    checklist: Checklist,
     questions: Questions,
     status: Status,
     due: bool,
@@ -97,6 +102,7 @@ impl Screen {
             thinking: Stream::words(THINKING),
             thinking_plain: Plain::default(),
             tools: Tools::default(),
+            checklist: Checklist::default(),
             questions: Questions::default(),
             status: Status::new(now),
             due: true,
@@ -175,6 +181,14 @@ impl Screen {
                     &format!("{}: {status}", agents.get(1..).unwrap_or_default().join(" › ")),
                 );
             }
+            AddedEvent::Plan(PlanUpdate { tool_id, path, plan, .. }) if path.is_empty() => {
+                self.end_words();
+                let changes = self.checklist.changes(plan, self.size.columns);
+                let lines = self.tools.plan(tool_id, plan, changes, self.size.columns);
+                self.settle(Kind::Tool, lines);
+            }
+            // A subagent says in its status what it is at.
+            AddedEvent::Plan(_) => {}
             AddedEvent::McpServer(McpServer { server, message: Some(message), .. }) => {
                 self.end_words();
                 self.note(WARN, &format!("MCP server {server}: {message}"));

@@ -5,7 +5,9 @@ use std::time::Instant;
 
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
+use swb_proto::agent::Plan;
 
+use super::checklist;
 use super::status::{elapsed, spinner};
 use crate::io::{BAD, BOLD, DIM, GOOD};
 use crate::plain::{self, Plain};
@@ -33,6 +35,8 @@ struct Running {
     begun: Instant,
     plain: Plain,
     tail: VecDeque<String>,
+    /// What is shown of it instead of its result.
+    shown: Option<Vec<Line>>,
 }
 
 #[derive(Debug)]
@@ -52,6 +56,7 @@ impl Tools {
             begun: now,
             plain: Plain::default(),
             tail: VecDeque::new(),
+            shown: None,
         };
         self.running.push(tool);
     }
@@ -88,8 +93,24 @@ impl Tools {
             .any(|word| result.starts_with(word));
         let (sign, style) = if failed { ("✗", BAD) } else { ("●", GOOD) };
         let mut lines = vec![tool.head(sign, style).cut(columns)];
-        lines.extend(in_short(result, columns));
+        match tool.shown {
+            Some(shown) if !failed => lines.extend(shown),
+            _ => lines.extend(in_short(result, columns)),
+        }
         lines
+    }
+
+    /// A plan, with what is new in it: the call that told of it shows that, or nothing does.
+    pub(super) fn plan(&mut self, id: &str, plan: &Plan, changes: Vec<Line>, columns: usize) -> Vec<Line> {
+        let about = checklist::in_short(plan);
+        if let Some(tool) = self.find(id) {
+            (tool.about, tool.shown) = (about, Some(changes));
+            return Vec::new();
+        }
+        let mut head = Line::of("● ", GOOD);
+        head.push("plan", BOLD);
+        head.push(format!("  {about}"), Style::new());
+        [head.cut(columns)].into_iter().chain(changes).collect()
     }
 
     /// What stays of calls that nobody will answer any more.

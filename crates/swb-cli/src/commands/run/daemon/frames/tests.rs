@@ -182,3 +182,14 @@ fn a_piece_that_is_missing_is_noticed() {
     assert!(at(8).unwrap().starts_with("2 pieces"));
     assert_eq!(at(9), None);
 }
+
+#[test]
+fn a_plan_is_told_as_its_agent_has_said_it() {
+    let mut teller = teller(Attended::Here);
+    let steps = json!([{ "text": "look", "status": "in_progress" }]);
+    let told =
+        teller.tell(&progress(json!({ "kind": "plan", "call_id": "c", "steps": steps, "percent": 0 })));
+    let said = json!({ "type": "plan", "tool_id": "c", "steps": steps });
+    let said = AddedEvent::deserialize(&said).unwrap();
+    assert_eq!(told.frames, [Frame::Added(said)]);
+}
