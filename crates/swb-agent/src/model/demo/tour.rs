@@ -3,6 +3,8 @@
 //! Each step follows from the conversation alone, as with any script; what came of the tool before it is part of what is
 //! said. Nothing is assumed of the folder, and nothing stays in it.
 
+use std::cmp::Ordering;
+
 use serde_json::json;
 use swb_proto::agent::{Block, Message};
 
@@ -13,6 +15,10 @@ pub(super) const PROMPT: &str = "show me around";
 
 /// Needs an approval because it deletes; what it deletes it has made itself.
 const HARMLESS: &str = "echo 'hello from an agent' > .swb-tour && cat .swb-tour && rm .swb-tour";
+
+/// What it does, for whoever looks on.
+const PLAN: [&str; 4] =
+    ["look around and read a file", "ask for a permission", "leave a message", "give a task to a subagent"];
 
 const GOODBYE: &str = "\
 That was an agent at work. What to try next:\\n\\n\
@@ -37,6 +43,7 @@ pub(super) fn step(done: usize, last: Option<&Message>) -> Option<Step> {
             ),
             say("Welcome to **Switchboard**. I am the demo model, so this needs no key and no network. First I look \
                  around and read a file."),
+            plan(0),
             tool("ls", json!({})),
         ],
         1 => match a_file(last) {
@@ -45,6 +52,7 @@ pub(super) fn step(done: usize, last: Option<&Message>) -> Option<Step> {
         },
         2 => vec![
             say("Reading needs no permission. What deletes something does: the daemon decides by rules, and asks you."),
+            plan(1),
             tool("bash", json!({ "command": HARMLESS })),
         ],
         3 => {
@@ -56,17 +64,34 @@ pub(super) fn step(done: usize, last: Option<&Message>) -> Option<Step> {
             let note = "The tour was here: agents and people leave each other messages on this bus.";
             vec![
                 say(&format!("{came_of_it} Now I leave a message for whoever works here next.")),
+                plan(2),
                 tool("bus_post", json!({ "body": note })),
             ]
         }
         4 => vec![
             say("And I give a part of the work to another agent, in a process and a session of its own."),
+            plan(3),
             tool("subagent", json!({ "task": "!think what was I asked?\n!say I am a subagent. I have done my part." })),
         ],
-        5 => vec![say(GOODBYE)],
+        5 => vec![plan(PLAN.len())],
+        6 => vec![say(GOODBYE)],
         _ => return None,
     };
     Some(Step { acts, cut_off: false })
+}
+
+/// The plan when so many steps of it are done.
+fn plan(done: usize) -> Act {
+    let step = |(at, text): (usize, &&str)| {
+        let status = match at.cmp(&done) {
+            Ordering::Less => "completed",
+            Ordering::Equal => "in_progress",
+            Ordering::Greater => "pending",
+        };
+        json!({ "text": text, "status": status })
+    };
+    let steps: Vec<_> = PLAN.iter().enumerate().map(step).collect();
+    Act::Tool { name: "plan".to_owned(), input: json!({ "steps": steps }).to_string() }
 }
 
 fn results(last: Option<&Message>) -> impl Iterator<Item = &str> {
@@ -131,9 +156,9 @@ mod tests {
 
     #[test]
     fn it_comes_to_an_end_that_says_what_to_try_next() {
-        let last = step(5, None).unwrap();
+        let last = step(6, None).unwrap();
         assert!(text(&last).contains("ANTHROPIC_API_KEY") && text(&last).contains("swb audit"));
         assert!(!text(&last).contains("\\n"));
-        assert_eq!(step(6, None), None);
+        assert_eq!(step(7, None), None);
     }
 }
