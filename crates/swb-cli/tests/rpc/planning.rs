@@ -48,6 +48,21 @@ fn what_is_no_plan_is_refused_and_not_told() {
 }
 
 #[test]
+fn a_tool_of_that_name_that_was_lent_is_no_plan() {
+    let world = world();
+    let mut child = Child::start_in(&world, &[], &[("SWB_AGENT_DISABLED_TOOLS", "plan")]);
+    let tool = json!({ "name": "plan", "description": "", "input_schema": { "type": "object" } });
+    assert_eq!(child.ask(json!({ "type": "lend", "id": "l", "tools": [tool] }))["lent"], 1);
+    child.prompt("p", "!plan >look");
+    let call = child.until("the call", |frame| frame["type"] == "lent_call").pop().unwrap();
+    let result = json!({ "type": "lent_result", "id": "r", "call_id": call["call_id"], "result": "lent" });
+    child.send(result);
+    let frames = child.until_response("p");
+    assert_eq!(results(&frames), ["lent"]);
+    assert!(plans(&frames).is_empty(), "{frames:#?}");
+}
+
+#[test]
 fn the_plan_of_a_subagent_says_whose_it_is() {
     let world = world();
     let mut child = Child::start(&world, &[]);

@@ -13,6 +13,14 @@ while IFS= read -r line; do
   case $line in
     *'"type":"prompt"'*deaf*) while :; do sleep 1000; done ;;
     *'"type":"prompt"'*slow*) until [ -e go ]; do sleep 0.02; done; printf '{"type":"response","id":"%s","command":"prompt","ok":true}\n' "$id" ;;
+    *'"type":"prompt"'*plans*)
+      call='{"type":"message_update","event":{"type":"toolcall_'
+      printf '%s\n' "${call}start\",\"tool_id\":\"t\",\"tool_name\":\"plan\"}}"
+      printf '%s\n' "${call}input\",\"tool_id\":\"t\",\"input\":{\"steps\":[{\"text\":\"called\",\"status\":\"pending\"}]}}}"
+      printf '%s\n' "${call}result\",\"tool_id\":\"t\",\"result\":\"ok\"}}"
+      printf '%s\n' '{"type":"plan","tool_id":"t","steps":[{"text":"said","status":"in_progress"}]}'
+      printf '%s\n' '{"type":"plan","tool_id":"t","steps":[{"text":" ","status":"pending"}]}' '{"type":"plan","steps":7}'
+      printf '{"type":"response","id":"%s","command":"prompt","ok":true}\n' "$id" ;;
     *'"type":"prompt"'*)
       case $line in *mute*) mute=yes ;; esac
       printf '%s\n' 'noise that is no frame' '{"type":"message_update","event":{"type":"text_delta","delta":"from afar"}}'
@@ -40,6 +48,19 @@ fn a_program_of_another_make_is_driven_by_configuration() {
     assert_eq!((&usage["input_tokens"], &usage["output_tokens"]), (&json!(3), &json!(2)));
     let run = house.call("agent.get", &json!({ "run_id": taken["run_id"] }))["run"].clone();
     assert_eq!((&run["agent"], &run["model"]), (&json!("mini"), &json!("mini-1")));
+}
+
+#[test]
+fn a_plan_of_another_make_is_what_is_said_as_ours_say_it_and_no_call_of_that_name() {
+    let house = house();
+    let prompt = "make plans";
+    let taken =
+        house.call("agent.run", &json!({ "project_id": house.project, "prompt": prompt, "agent": "mini" }));
+    let story = house.follow(taken["run_id"].as_str().unwrap(), taken["after"].as_u64().unwrap());
+    story.is_whole();
+    assert_eq!(story.of_kind("tool").count(), 3, "{:#?}", story.events);
+    let plans: Vec<_> = story.of_kind("plan").map(|plan| &plan["steps"]).collect();
+    assert_eq!(plans, [&json!([{ "text": "said", "status": "in_progress" }])]);
 }
 
 #[test]

@@ -41,6 +41,17 @@ fn a_plan_is_told_beside_its_call_and_one_that_is_none_is_not() {
 }
 
 #[test]
+fn a_rule_may_forbid_plans_like_any_other_tool() {
+    let forbidden =
+        "@id(\"no-plans\")\nforbid (principal is Agent, action == Action::\"tool.plan\", resource);\n";
+    let house = House::with_rules("", forbidden);
+    let story = house.story("!plan >look\n!then\n!say done");
+    let done = story.of_kind("tool").find(|piece| piece["tool"]["status"] == "done").unwrap();
+    assert!(done["tool"]["result"].as_str().unwrap().starts_with("Denied"), "{done}");
+    assert!(plans(&story).is_empty(), "what was not done is not told");
+}
+
+#[test]
 fn a_plan_is_told_once_over_any_number_of_daemons() {
     let house = House::new();
     // The question keeps the step open: whoever comes next reads the output again from before the plan.
