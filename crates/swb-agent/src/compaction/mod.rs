@@ -1,8 +1,8 @@
 //! Compaction: the beginning of a conversation becomes a summary of itself.
 //!
 //! [`plan`] says which messages are replaced. A summary has two parts: [`outline`], which is taken from the messages by
-//! rule and holds the task, the files touched and what is open; and notes, which the model writes from a bounded
-//! [`transcript`]. Without the notes (the model failed, or took too long) the outline stands alone, for a conversation
+//! rule and holds the task, the plan ([`steps`]), the files touched and what is open; and notes, which the model
+//! writes from a bounded [`transcript`]. Without the notes (the model failed, or took too long) the outline stands alone, for a conversation
 //! that must get shorter to go on at all.
 //!
 //! Invariants: nothing changes before the summary is there; a call and its answer stay together; what came meanwhile
@@ -11,6 +11,7 @@
 pub(crate) mod estimate;
 mod outline;
 mod plan;
+mod steps;
 mod transcript;
 
 use std::sync::Arc;

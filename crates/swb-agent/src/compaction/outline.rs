@@ -1,4 +1,5 @@
-//! What a summary holds whatever a model writes: the task, the latest request, the files touched, what is open.
+//! What a summary holds whatever a model writes: the task, the latest request, the plan, the files touched, what
+//! is open.
 //!
 //! Taken from the messages by rule, so it is there without a model and right with a bad one. The text of a summary is read
 //! back by the next compaction ([`Outline::of`] finds it as the first message), so nothing is lost over several of them.
@@ -8,12 +9,16 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
+use swb_proto::agent::plan::MOST_STEPS;
 use swb_proto::agent::{Block, Message, Role};
+
+use super::steps::Steps;
 
 const OPEN: &str = "<context-summary>\n";
 const CLOSE: &str = "\n</context-summary>";
 const TASK: &str = "## Task";
 const LATEST: &str = "## Latest request";
+const PLAN: &str = "## Plan";
 const FILES: &str = "## Files touched";
 const THREADS: &str = "## Open threads";
 pub(super) const NOTES: &str = "## Notes";
@@ -27,6 +32,7 @@ const MAX_FAILURES: usize = 5;
 pub(super) struct Room {
     request_chars: usize,
     answer_chars: usize,
+    steps: usize,
     files: usize,
     pub(super) notes_chars: usize,
 }
@@ -38,6 +44,7 @@ impl Room {
         Room {
             request_chars: (tokens / 4).min(4000),
             answer_chars: (tokens / 8).min(1500),
+            steps: (tokens / 100).min(MOST_STEPS),
             files: (tokens / 100).min(MAX_FILES),
             notes_chars: tokens.min(6000),
         }
@@ -49,6 +56,7 @@ impl Room {
 pub(crate) struct Outline {
     task: String,
     latest: String,
+    plan: Steps,
     /// The latest last.
     files: Vec<Touched>,
     threads: Vec<String>,
@@ -84,6 +92,9 @@ impl Outline {
             }
             for block in message.blocks() {
                 match block {
+                    Block::ToolUse { name, input, .. } if name == "plan" => {
+                        outline.plan = Steps::of_call(input).unwrap_or(outline.plan);
+                    }
                     Block::ToolUse { name, input, .. } => {
                         if let (Some(path), Some(how)) = (input["path"].as_str(), touch(name)) {
                             outline.touched(path, how);
@@ -139,6 +150,7 @@ impl Outline {
         };
         section(TASK, quoted(&self.task, room.request_chars));
         section(LATEST, quoted(&self.latest, room.request_chars));
+        section(PLAN, self.plan.lines(room.steps));
         let untold = self.files.len().saturating_sub(room.files);
         let files = self.files[untold..].iter().map(|Touched { path, how }| {
             format!("- {path} ({})", how.iter().map(String::as_str).collect::<Vec<_>>().join(", "))
@@ -163,6 +175,7 @@ impl Outline {
                 (_, line) if line.starts_with("## ") => heading = line,
                 (TASK, line) => unquote(line, &mut outline.task),
                 (LATEST, line) => unquote(line, &mut outline.latest),
+                (PLAN, line) => outline.plan.read(line),
                 (FILES, line) => {
                     let entry =
                         line.strip_prefix("- ").and_then(|line| line.strip_suffix(')')?.rsplit_once(" ("));
@@ -213,7 +226,7 @@ fn unquote(line: &str, text: &mut String) {
     }
 }
 
-fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     cut(&line.replace(char::is_control, "?"), MAX_LINE_CHARS)
 }
@@ -295,6 +308,30 @@ mod tests {
         let text = outline.text(Room::in_context(None));
         assert!(text.contains("- a (1).rs (written)\n- b (read)"), "{text}");
         assert_eq!(outline.earlier_notes, "we chose B\n## Task\n> no");
+    }
+
+    #[test]
+    fn the_last_plan_outlasts_any_number_of_summaries() {
+        let plan = |steps: serde_json::Value| {
+            let input = json!({ "steps": steps });
+            Message::assistant(vec![Block::ToolUse { id: "1".into(), name: "plan".into(), input }])
+        };
+        let step = |text: &str, status: &str| json!({ "text": text, "status": status });
+        let mut messages = vec![Message::user("x"), plan(json!([step("look", "in_progress")]))];
+        messages.push(plan(json!([
+            step("look", "completed"),
+            step("fix it", "in_progress"),
+            step("test", "pending")
+        ])));
+        messages.push(plan(json!([step("both", "in_progress"), step("at once", "in_progress")])));
+        for _ in 0..3 {
+            let text = Outline::of(&shared(messages)).text(Room::in_context(None));
+            assert!(text.contains("## Plan\n- [x] look\n- [>] fix it\n- [ ] test\n\n"), "{text}");
+            messages = vec![Message::user(wrapped(&text)), said("ok")];
+        }
+        messages.push(plan(json!([])));
+        let text = Outline::of(&shared(messages)).text(Room::in_context(None));
+        assert!(!text.contains("## Plan"), "there is none any more: {text}");
     }
 
     #[test]

@@ -63,6 +63,16 @@ fn a_tool_of_that_name_that_was_lent_is_no_plan() {
 }
 
 #[test]
+fn a_plan_outlasts_a_compaction() {
+    let world = world();
+    let mut child = Child::start(&world, &[]);
+    child.turn("p", "!plan *look | >fix it | test");
+    let summary = child.ask(json!({ "type": "compact", "id": "c" }))["summary"].take();
+    let summary = summary.as_str().unwrap();
+    assert!(summary.contains("## Plan\n- [x] look\n- [>] fix it\n- [ ] test\n"), "{summary}");
+}
+
+#[test]
 fn the_plan_of_a_subagent_says_whose_it_is() {
     let world = world();
     let mut child = Child::start(&world, &[]);
