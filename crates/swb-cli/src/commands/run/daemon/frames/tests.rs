@@ -1,5 +1,7 @@
 //! What events of a run become.
 
+use serde_json::Value;
+
 use super::*;
 
 const RUN: &str = "run_1";
