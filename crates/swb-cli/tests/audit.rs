@@ -23,7 +23,7 @@ fn command(log: &AuditLog, session: u64, method: &str, text: &str, status: Statu
         session_id: Some(format!("sess_{session}")),
         correlation_id: Some(format!("cor_{session}")),
         parent_correlation_id: (session > 1).then(|| format!("cor_{}", session - 1)),
-        args: Some(json!({ "text": text })),
+        args: Some(json!({ "text": text }).into()),
         ..Entry::start(Moment::now(), method)
     };
     let of = log.append_now(&start).unwrap().number;

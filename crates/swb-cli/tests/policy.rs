@@ -127,7 +127,11 @@ fn rules_are_tried_on_the_recorded_past() {
     let record = |id: &str, outcome: &str, attributes: Option<Value>, at: Moment| {
         let decision =
             RecordedDecision { id: id.into(), outcome: outcome.into(), rules: Vec::new(), approval_id: None };
-        let start = Entry { decision: Some(decision), attributes, ..Entry::start(at, "workspace.list") };
+        let start = Entry {
+            decision: Some(decision),
+            attributes: attributes.map(Into::into),
+            ..Entry::start(at, "workspace.list")
+        };
         log.append_now(&start).unwrap();
     };
     let week = Moment::from_unix_millis(Moment::now().unix_millis() - 8 * 86_400_000);

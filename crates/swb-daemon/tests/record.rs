@@ -109,7 +109,7 @@ fn no_secret_of_an_event_is_told_or_recorded() {
         json!({ "error": "push with [REDACTED:FORGE_TOKEN] failed", "password": "[REDACTED]", "n": 7 })
     );
     let recorded = records(&world).pop().unwrap();
-    assert_eq!(recorded.entry.payload, Some(seen));
+    assert_eq!(recorded.entry.payload, Some(seen.into()));
     drop((live, bus));
 }
 
@@ -177,7 +177,7 @@ fn a_command_over_the_socket_is_recorded_with_its_decision_before_it_is_answered
     }
     let decision = end.entry.decision.as_ref().unwrap();
     assert!(decision.outcome == "allow" && !decision.id.is_empty(), "{decision:?}");
-    assert_eq!(start.entry.attributes.as_ref().unwrap()["action"], "workspace.create");
+    assert_eq!(start.entry.attributes.as_ref().unwrap().value()["action"], "workspace.create");
     assert_eq!(start.entry.redacted, ["github-token"]);
     assert!(!serde_json::to_string(&records).unwrap().contains(&key));
     let told = std::iter::from_fn(|| listener.receive())

@@ -4,7 +4,7 @@ mod redact_samples;
 
 use proptest::prelude::*;
 use redact_samples::samples;
-use swb_rules::redact::{Match, RedactedStream, redact};
+use swb_rules::redact::{Match, RedactedStream, is_plain_json, redact, redact_json};
 
 /// The stream's result for a text that is cut at `cuts`.
 fn in_chunks(mut stream: RedactedStream, text: &str, cuts: &[usize]) -> (String, Vec<Match>) {
@@ -153,5 +153,28 @@ fn a_stream_holds_no_more_than_a_bounded_piece_of_a_secret_without_end() {
     for _ in 0..2_000 {
         stream.push("password password: eyJabcdefghijk eyJ-----BEGIN RSA ");
         assert!(stream.held() < 32 * 1024, "{}", stream.held());
+    }
+}
+
+/// JSON with names and texts that are full of beginnings of secrets.
+fn soup_of_json() -> impl Strategy<Value = serde_json::Value> {
+    let name = "(Acc|set|tok|bear|Sign|sec)[-_ ]?(ess|Cookie|en|er|ing|ret)[-_ ]?([Kk]ey)?";
+    let text = prop_oneof![1 => soup(), 2 => "[a-zA-Z_ -]{0,12}", 3 => name];
+    let leaf = prop_oneof![text.clone().prop_map(serde_json::Value::from), any::<u32>().prop_map(Into::into)];
+    leaf.prop_recursive(4, 24, 4, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(serde_json::Value::from),
+            prop::collection::vec((text.clone(), inner), 0..4)
+                .prop_map(|members| serde_json::Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn in_what_looks_plain_nothing_is_found(mut value in soup_of_json()) {
+        if is_plain_json(&value.to_string()) {
+            prop_assert_eq!(redact_json(&mut value), Vec::<&str>::new());
+        }
     }
 }

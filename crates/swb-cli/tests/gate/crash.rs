@@ -79,7 +79,12 @@ fn check_record(world: &World, acknowledged: &BTreeMap<String, String>) {
         let record = record.unwrap();
         match record.entry.kind {
             Kind::Start => {
-                let name = record.entry.args.as_ref().map(|args| args["name"].clone()).unwrap_or(Value::Null);
+                let name = record
+                    .entry
+                    .args
+                    .as_ref()
+                    .map(|args| args.value()["name"].clone())
+                    .unwrap_or(Value::Null);
                 open.insert(record.number, name);
             }
             Kind::End => {

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use swb_journal::audit::{AuditReader, verify};
 use testkit::wait;
 
@@ -126,7 +126,7 @@ fn check_record(house: &House, taken: &[String]) {
     let (mut asked, mut answered) = (BTreeMap::<String, u32>::new(), BTreeMap::<String, u32>::new());
     for record in AuditReader::new(&folder).records_after(0).unwrap() {
         let entry = record.unwrap().entry;
-        let payload = entry.payload.unwrap_or(Value::Null);
+        let payload = entry.payload.map(|payload| payload.value()).unwrap_or_default();
         let id = |key: &str| payload[key].as_str().map(str::to_owned).unwrap_or_default();
         let into = match entry.topic.as_deref() {
             Some("agent.run.started") => started.entry(id("run_id")),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use swb_bus::Caller;
 use swb_bus::gate::{Admission, Command, Guest, Receipt};
@@ -90,7 +91,7 @@ struct Errand {
     /// The dotted name.
     method: String,
     command_id: Option<String>,
-    params: Option<Box<serde_json::value::RawValue>>,
+    params: Option<Box<RawValue>>,
     can_wait: bool,
 }
 
@@ -132,7 +133,7 @@ impl Errand {
     }
 
     fn start(&self, decision: Option<RecordedDecision>) -> Result<Started, BusError> {
-        let attributes = serde_json::to_value(&self.question.input).ok();
+        let attributes = to_raw_value(&self.question.input).ok();
         let start = Start {
             method: &self.method,
             actor: self.caller.actor(),
@@ -141,7 +142,7 @@ impl Errand {
             command_id: self.command_id.as_deref(),
             decision,
             attributes,
-            args: self.params.as_deref().map(serde_json::value::RawValue::get),
+            args: self.params.as_deref().map(RawValue::get),
         };
         Ok(self.house.recorder.started(start)?)
     }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::BoxFuture;
-use serde_json::{Value, json};
+use serde_json::json;
+use serde_json::value::RawValue;
 use swb_journal::audit::{
     Durability, Entry, Moment, Receipt, RecordedActor, RecordedDecision, Status, Ticket,
 };
@@ -34,7 +35,7 @@ pub struct Start<'a> {
     /// Why it may be done, or may not.
     pub decision: Option<RecordedDecision>,
     /// What that was decided on.
-    pub attributes: Option<Value>,
+    pub attributes: Option<Box<RawValue>>,
     /// Its arguments, as they came.
     pub args: Option<&'a str>,
 }
@@ -257,7 +258,7 @@ fn status_of(error: &BusError) -> Status {
 fn tell(error: &BusError, end: &mut Entry) {
     let name = serde_json::to_value(row(error.code).name).unwrap_or_default();
     end.error_code = name.as_str().map(str::to_owned);
-    end.result = Some(json!({ "reason": shown::foreign_id(error.reason()) }));
+    end.result = Some(json!({ "reason": shown::foreign_id(error.reason()) }).into());
     let (message, found) = shown::message(&error.message);
     end.message = Some(message);
     for secret in found {

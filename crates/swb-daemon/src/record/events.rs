@@ -8,10 +8,10 @@ use std::sync::Arc;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use swb_bus::topics::{Event, Keeper, Kept, KeptEvents};
-use swb_journal::audit::{AuditReader, Entry, Events, Looked, Moment, Record, RecordedActor};
+use swb_journal::audit::{AuditReader, Entry, Events, Json, Looked, Moment, Record, RecordedActor};
 use swb_proto::event::EventType;
 use swb_proto::{Actor, EventEnvelope, Timestamp, Topic};
-use swb_rules::redact::redact_json;
+use swb_rules::redact::{is_plain_json, redact_json};
 
 use super::{Recorder, shown};
 
@@ -48,6 +48,9 @@ const RECORDS: usize = 256;
 
 impl Keeper for Recorder {
     fn show(&self, _topic: &str, payload: Box<RawValue>) -> Box<RawValue> {
+        if is_plain_json(payload.get()) {
+            return payload;
+        }
         let Ok(mut value) = serde_json::from_str::<Value>(payload.get()) else { return payload };
         if redact_json(&mut value).is_empty() {
             return payload;
@@ -96,7 +99,6 @@ pub(super) fn is_kept(topic: &str) -> bool {
 
 fn entry_of(event: &EventEnvelope) -> Entry {
     let text = |id: &str| id.to_owned();
-    let payload: Value = serde_json::from_str(event.payload.get()).unwrap_or_default();
     let at = Moment::parse(event.ts.as_str()).unwrap_or_else(Moment::now);
     let actor = event
         .actor
@@ -112,7 +114,7 @@ fn entry_of(event: &EventEnvelope) -> Entry {
         event_id: Some(text(event.id.as_str())),
         sequence: event.sequence,
         // It was redacted before it was published.
-        payload: Some(shown::bounded_if_long(payload, event.payload.get().len())),
+        payload: Some(shown::bounded_if_long(event.payload.clone())),
         ..Entry::event(at, event.topic.as_str(), event.seq)
     }
 }
@@ -155,7 +157,7 @@ fn envelope_of(record: Record) -> Option<EventEnvelope> {
         session_id: entry.session_id.and_then(|id| id.try_into().ok()),
         terminal_id: entry.terminal_id.and_then(|id| id.try_into().ok()),
         correlation_id: entry.correlation_id.and_then(|id| id.try_into().ok()),
-        payload: serde_json::value::to_raw_value(&entry.payload.unwrap_or_default()).ok()?,
+        payload: entry.payload.map_or_else(|| RawValue::NULL.to_owned(), Json::into_raw),
     })
 }
 

@@ -3,8 +3,10 @@
 //! Long values are cut before they are looked through, so that a megabyte costs no more than a page. A cut never lies
 //! inside a secret that would then not be recognised: [`RedactedStream`] keeps back what is not decided yet.
 
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use swb_rules::redact::{self, RedactedStream, redact_json};
+use swb_journal::audit::Json;
+use swb_rules::redact::{self, RedactedStream, is_plain_json, redact_json};
 
 /// What is kept of arguments, about, and of one text in them.
 const ARGUMENTS: usize = 16 * 1024;
@@ -14,49 +16,60 @@ const MESSAGE: usize = 1024;
 /// The longest id of others that is kept whole.
 const FOREIGN_ID: usize = 128;
 
+/// Who asks and where, among the arguments.
+const CONTEXT: &str = "_meta";
+/// The method whose arguments are key presses.
+const TYPED: &str = "terminal.input";
+
 /// Nothing was said.
 pub(super) fn is_empty(args: &str) -> bool {
     matches!(args.trim(), "" | "{}" | "null" | "[]")
 }
 
 /// The arguments of a method.
-pub(super) fn arguments(method: &str, args: &str, found: &mut Vec<&'static str>) -> Option<Value> {
+pub(super) fn arguments(method: &str, args: &str, found: &mut Vec<&'static str>) -> Option<Json> {
+    let is_shown_whole = args.len() <= ARGUMENTS && method != TYPED && !args.contains(CONTEXT);
+    if is_shown_whole
+        && is_plain_json(args)
+        && let Ok(args) = RawValue::from_string(args.to_owned())
+    {
+        return Some(args.into());
+    }
     let mut value: Value =
         serde_json::from_str(args).unwrap_or_else(|_| json!({ "unreadable_bytes": args.len() }));
     if let Value::Object(members) = &mut value {
         // The ids and the actor stand in the record already.
-        members.remove("_meta");
+        members.remove(CONTEXT);
         if members.is_empty() {
             return None;
         }
-        if method == "terminal.input" {
+        if method == TYPED {
             lengths(members);
         }
     }
-    Some(if args.len() > ARGUMENTS { bounded(value, args.len(), found) } else { redacted(value, found) })
+    let value =
+        if args.len() > ARGUMENTS { bounded(value, args.len(), found) } else { redacted(value, found) };
+    Some(value.into())
 }
 
 /// Any other value.
-pub(super) fn value(value: Value, found: &mut Vec<&'static str>) -> Value {
-    let bytes = weight(&value);
-    if bytes > ARGUMENTS { bounded(value, bytes, found) } else { redacted(value, found) }
-}
-
-/// About how long a value is as text.
-fn weight(value: &Value) -> usize {
-    match value {
-        Value::String(text) => text.len() + 2,
-        Value::Array(items) => items.iter().map(|item| weight(item) + 1).sum::<usize>() + 2,
-        Value::Object(members) => {
-            members.iter().map(|(name, it)| name.len() + weight(it) + 4).sum::<usize>() + 2
-        }
-        Value::Number(_) | Value::Bool(_) | Value::Null => 5,
+pub(super) fn value(json: Box<RawValue>, found: &mut Vec<&'static str>) -> Json {
+    let bytes = json.get().len();
+    if bytes <= ARGUMENTS && is_plain_json(json.get()) {
+        return json.into();
     }
+    let Ok(value) = serde_json::from_str(json.get()) else { return Value::Null.into() };
+    if bytes > ARGUMENTS { bounded(value, bytes, found) } else { redacted(value, found) }.into()
 }
 
 /// A value that holds no secret any more, if it is not too long; otherwise its beginning.
-pub(super) fn bounded_if_long(value: Value, bytes: usize) -> Value {
-    if bytes > ARGUMENTS { bounded(value, bytes, &mut Vec::new()) } else { value }
+pub(super) fn bounded_if_long(json: Box<RawValue>) -> Json {
+    let bytes = json.get().len();
+    if bytes <= ARGUMENTS {
+        return json.into();
+    }
+    let value = serde_json::from_str(json.get()).unwrap_or_default();
+    bounded(value, bytes, &mut Vec::new()).into()
 }
 
 /// The words of an error: without secrets and without absolute paths.

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use swb_journal::audit::RecordedDecision;
 use swb_proto::{Actor, BusResult, Meta};
@@ -27,7 +28,7 @@ pub(crate) struct ToolDecision<'a> {
     pub(crate) meta: &'a Meta,
     pub(crate) decision: RecordedDecision,
     /// What it was made on.
-    pub(crate) attributes: Option<Value>,
+    pub(crate) attributes: Option<Box<RawValue>>,
     /// What the agent is told; a refusal is an error here.
     pub(crate) outcome: BusResult,
 }

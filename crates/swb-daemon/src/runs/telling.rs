@@ -5,7 +5,7 @@
 
 use serde_json::value::{RawValue, to_raw_value};
 use swb_bus::topics::{PublishError, Topics};
-use swb_journal::audit::{AuditReader, Looked, Moment};
+use swb_journal::audit::{AuditReader, Json, Looked, Moment};
 use swb_proto::agent::McpCall;
 use swb_proto::error::ErrorEnvelope;
 use swb_proto::id::RunId;
@@ -122,8 +122,8 @@ pub(super) fn told(audit: &std::path::Path, kept: &KeptRun) -> (bool, bool) {
     }
 }
 
-fn is_of(payload: Option<&serde_json::Value>, run: &RunId) -> bool {
-    payload.and_then(|payload| payload.get("run_id")).and_then(|id| id.as_str()) == Some(run.as_str())
+fn is_of(payload: Option<&Json>, run: &RunId) -> bool {
+    payload.and_then(|payload| payload.text("run_id")).is_some_and(|id| id == run.as_str())
 }
 
 fn unknown() -> ErrorEnvelope {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 use swb_bus::{BusHandler, CallContext};
 use swb_journal::audit::RecordedDecision;
@@ -178,7 +179,7 @@ impl PolicyDesk {
                 actor: ctx.caller().actor(),
                 meta: &meta,
                 decision,
-                attributes: serde_json::to_value(input).ok(),
+                attributes: to_raw_value(input).ok(),
                 outcome: told,
             })
             .await?;

@@ -8,7 +8,9 @@
 //! time whatever differs, and every known key is compared whatever matched. A cookie is derived from its token, so it is
 //! no use as a token, survives a restart, and falls with the token it came from.
 
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -94,9 +96,27 @@ pub struct Keyring {
 #[derive(Debug, Default)]
 struct Known {
     keys: Vec<Key>,
-    changed: Option<SystemTime>,
+    /// The folder that was read; asked itself, and not by its path, it says much sooner whether it has changed.
+    folder: Option<File>,
+    changed: Option<Changed>,
     /// The folder's time stamp was too young to be trusted.
     young: bool,
+}
+
+/// A folder at one moment. Its name is no part of it; but to be renamed or removed is a change too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Changed {
+    content: SystemTime,
+    inode: (i64, i64),
+    links: u64,
+}
+
+impl Changed {
+    fn of(folder: &File) -> Option<Self> {
+        let metadata = folder.metadata().ok()?;
+        let inode = (metadata.ctime(), metadata.ctime_nsec());
+        Some(Changed { content: metadata.modified().ok()?, inode, links: metadata.nlink() })
+    }
 }
 
 #[derive(Debug)]
@@ -171,28 +191,30 @@ impl Keyring {
 
     fn owner(&self, matches: impl Fn(&Key) -> bool) -> Option<Principal> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let changed = std::fs::metadata(&self.folder).and_then(|metadata| metadata.modified()).ok();
+        let changed = known.folder.as_ref().and_then(Changed::of);
         let stale = known.changed != changed || changed.is_none();
         if stale {
-            *known = self.load(changed);
+            *known = self.load();
         }
         let found = find(&known.keys, &matches);
         if found.is_none() && known.young && !stale {
-            *known = self.load(changed);
+            *known = self.load();
             return find(&known.keys, &matches);
         }
         found
     }
 
-    fn load(&self, changed: Option<SystemTime>) -> Known {
-        let young = changed.is_none_or(|changed| changed.elapsed().is_ok_and(|age| age < CLOCK_GRAIN));
+    fn load(&self) -> Known {
+        let folder = File::open(&self.folder).ok();
+        let changed = folder.as_ref().and_then(Changed::of);
+        let young = changed.is_none_or(|at| at.content.elapsed().is_ok_and(|age| age < CLOCK_GRAIN));
         let names = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let keys = names.filter_map(|entry| {
             let principal = Principal::from_name(entry.file_name().to_str()?.strip_suffix(".token")?)?;
             let token = secret_file::read(&entry.path()).ok()?;
             Some(Key { principal, token: blake3::hash(token.as_bytes()), cookie: cookie_of(&token) })
         });
-        Known { keys: keys.collect(), changed, young }
+        Known { keys: keys.collect(), folder, changed, young }
     }
 }
 
@@ -238,6 +260,22 @@ mod tests {
         assert_eq!(keyring.owner_of_token(&cookie), None, "a cookie is no token");
         std::fs::remove_file(dir.path().join("agent.ada.token")).unwrap();
         assert_eq!((keyring.owner_of_token(&token), keyring.owner_of_cookie(&cookie)), (None, None));
+    }
+
+    #[test]
+    fn another_folder_in_its_place_counts_and_the_old_one_no_more() {
+        let dir = tempfile::tempdir().unwrap();
+        let (folder, old) = (dir.path().join("tokens"), dir.path().join("old"));
+        let keyring = Keyring::open(&folder).unwrap();
+        let first = keyring.token(&Principal::User).unwrap();
+        assert_eq!(keyring.owner_of_token(&first), Some(Principal::User));
+        std::fs::rename(&folder, &old).unwrap();
+        assert_eq!(keyring.owner_of_token(&first), None, "moved away");
+        let second = Keyring::open(&folder).unwrap().token(&Principal::User).unwrap();
+        assert_eq!(keyring.owner_of_token(&second), Some(Principal::User));
+        assert_eq!(keyring.owner_of_token(&first), None);
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(keyring.owner_of_token(&second), None, "removed");
     }
 
     #[test]

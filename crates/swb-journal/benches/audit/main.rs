@@ -70,7 +70,7 @@ fn start(n: u64) -> Entry {
         args: Some(json!({
             "path": format!("crates/room_{}/src/file_{}.rs", n % 12, n % 2000),
             "text": format!("run {} of the tests is {}", n % 1000, WORDS[usize::try_from(n).unwrap() % WORDS.len()]),
-        })),
+        }).into()),
         ..Entry::start(moment(n), METHODS[usize::try_from(n).unwrap() % METHODS.len()])
     }
 }
@@ -115,7 +115,7 @@ fn fill(folder: &Path, records: u64) {
         let of = log.append_now(&begun).unwrap().number;
         log.append_now(&end(n, of, &begun)).unwrap();
         if n.is_multiple_of(10) {
-            let payload = Some(json!({ "session_id": begun.session_id, "state": "attached" }));
+            let payload = Some(json!({ "session_id": begun.session_id, "state": "attached" }).into());
             let event = Entry {
                 payload,
                 session_id: begun.session_id,

@@ -5,9 +5,9 @@
 //! of protocols (methods, topics, ids) are text here: the log keeps them and knows nothing about them.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::hold::Hold;
+use super::json::Json;
 use super::key::ArgumentsHash;
 use super::moment::Moment;
 use super::purge::PurgeProof;
@@ -132,13 +132,13 @@ pub struct Entry {
     pub args_hash: Option<ArgumentsHash>,
     /// Of a command: its arguments, redacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub args: Option<Value>,
+    pub args: Option<Json>,
     /// What the decision was made on, so that another one can be tried on it later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub attributes: Option<Value>,
+    pub attributes: Option<Json>,
     /// Of an end: what came of it, redacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result: Option<Value>,
+    pub result: Option<Json>,
     /// Of an end: the code of the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
@@ -159,7 +159,7 @@ pub struct Entry {
     pub sequence: Option<u64>,
     /// Of an event: the facts, redacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub payload: Option<Value>,
+    pub payload: Option<Json>,
     /// The rules of redaction that found something in this entry.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redacted: Vec<String>,
@@ -273,8 +273,8 @@ mod tests {
             actor: Some(RecordedActor { kind: "user".to_owned(), id: "ada".to_owned() }),
             session_id: Some("sess_1".to_owned()),
             command_id: Some("7".to_owned()),
-            args: Some(Value::Bool(true)),
-            attributes: Some(Value::Bool(true)),
+            args: Some(serde_json::Value::Bool(true).into()),
+            attributes: Some(serde_json::Value::Bool(true).into()),
             redacted: vec!["jwt".to_owned()],
             ..Entry::start(Moment::default(), "a.b")
         };

@@ -57,7 +57,7 @@ pub(super) fn words_of(entry: &Entry) -> BTreeSet<String> {
         add(&purge.reason, &mut found);
     }
     for value in [&entry.args, &entry.attributes, &entry.result, &entry.payload].into_iter().flatten() {
-        add_value(value, &mut found);
+        add_value(&value.value(), &mut found);
     }
     found
 }
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn the_words_of_an_entry_are_those_of_its_fields_names_and_values() {
         let args = json!({ "path": ["src/main.rs", 7, true, null], "deep": { "inner": "Wort" } });
-        let entry = Entry { args: Some(args), ..Entry::start(Moment::default(), "project.clone") };
+        let entry = Entry { args: Some(args.into()), ..Entry::start(Moment::default(), "project.clone") };
         let found = words_of(&entry);
         for word in ["project", "clone", "path", "src", "main", "rs", "7", "true", "deep", "inner", "wort"] {
             assert!(found.contains(word), "{word}");
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn a_large_payload_has_a_bounded_number_of_words() {
         let text: String = (0..100_000).map(|n| format!("w{n} ")).collect();
-        let entry = Entry { payload: Some(json!(text)), ..Entry::event(Moment::default(), "a.b", 1) };
+        let entry = Entry { payload: Some(json!(text).into()), ..Entry::event(Moment::default(), "a.b", 1) };
         assert_eq!(words_of(&entry).len(), MAX_WORDS);
     }
 }

@@ -119,7 +119,7 @@ fn segments_follow_each_other_by_size_and_by_age() {
     assert_eq!(world.segments().len(), 1);
     log.append_now(&Entry { at: at(3600), ..event(3) }).unwrap();
     assert_eq!(world.segments().len(), 2);
-    let big = Entry { payload: Some(json!("x".repeat(900_000))), ..event(4) };
+    let big = Entry { payload: Some(json!("x".repeat(900_000)).into()), ..event(4) };
     log.append_now(&big).unwrap();
     log.append_now(&big).unwrap();
     assert_eq!(world.segments().len(), 3);
@@ -131,11 +131,11 @@ fn segments_follow_each_other_by_size_and_by_age() {
 fn an_entry_that_is_too_long_is_refused_and_changes_nothing() {
     let world = World::new();
     let log = world.open();
-    let long = Entry { payload: Some(json!("x".repeat(5 << 20))), ..event(1) };
+    let long = Entry { payload: Some(json!("x".repeat(5 << 20)).into()), ..event(1) };
     assert!(matches!(log.append(&long), Err(AppendError::TooLong { .. })));
     assert_eq!(log.append_now(&event(2)).unwrap().number, 1);
     // Nearly as long as the limit is fine, also where every byte is escaped.
-    let nearly = Entry { payload: Some(json!("\u{1}".repeat(600_000))), ..event(3) };
+    let nearly = Entry { payload: Some(json!("\u{1}".repeat(600_000)).into()), ..event(3) };
     assert_eq!(log.append_now(&nearly).unwrap().number, 2);
     assert_eq!(world.records()[1].entry, nearly);
 }

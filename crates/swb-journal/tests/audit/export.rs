@@ -89,7 +89,7 @@ fn a_secret_that_only_the_rules_of_today_know_does_not_leave() {
     let log = world.open_with(small(2000)).0;
     for n in 0..9 {
         let args = json!({ "deep": [{ "command": format!("login -p hunter2 {n}") }] });
-        log.append_now(&Entry { args: Some(args), ..start(n) }).unwrap();
+        log.append_now(&Entry { args: Some(args.into()), ..start(n) }).unwrap();
     }
     let (text, manifest) = bundle(&world, "sess_1").unwrap();
     assert!(!text.contains("hunter2"), "{text}");

@@ -47,8 +47,8 @@ fn append_all(log: &AuditLog) {
         }),
         args_hash: Some(log.hash_arguments(br#"{"token":"secret"}"#)),
         // In the order of the alphabet: whether serde_json keeps another one depends on what else is built.
-        args: Some(json!({ "text": "zeile\n\u{1f980} \" \\ \u{2028}", "token": "[REDACTED]" })),
-        attributes: Some(json!({ "risk": "high" })),
+        args: Some(json!({ "text": "zeile\n\u{1f980} \" \\ \u{2028}", "token": "[REDACTED]" }).into()),
+        attributes: Some(json!({ "risk": "high" }).into()),
         redacted: vec!["key_name".to_owned()],
         ..Entry::start(at(0), "terminal.input")
     };
@@ -56,14 +56,14 @@ fn append_all(log: &AuditLog) {
     let event = Entry {
         event_id: Some("evt_01".to_owned()),
         sequence: Some(3),
-        payload: Some(json!({ "bytes": 5 })),
+        payload: Some(json!({ "bytes": 5 }).into()),
         actor: start.actor.clone(),
         correlation_id: start.correlation_id.clone(),
         ..Entry::event(at(1), "terminal.state.changed", 41)
     };
     log.append_now(&event).unwrap();
     let end = Entry {
-        result: Some(json!({ "output_seq": 7 })),
+        result: Some(json!({ "output_seq": 7 }).into()),
         error_code: Some("POLICY_DENIED".to_owned()),
         message: Some("no".to_owned()),
         duration_us: Some(1234),

@@ -92,7 +92,7 @@ pub(crate) fn start(n: u64) -> Entry {
         correlation_id: Some(format!("cor_{n}")),
         workspace_id: Some("ws_1".to_owned()),
         session_id: Some(format!("sess_{}", n % 3)),
-        args: Some(json!({ "name": format!("number {n}"), "lines": "a\nb" })),
+        args: Some(json!({ "name": format!("number {n}"), "lines": "a\nb" }).into()),
         ..Entry::start(at(0), "session.create")
     }
 }
@@ -104,7 +104,7 @@ pub(crate) fn end(of: u64, start: &Entry) -> Entry {
 pub(crate) fn event(n: u64) -> Entry {
     Entry {
         session_id: Some(format!("sess_{}", n % 3)),
-        payload: Some(json!({ "n": n, "text": "ü \u{0} \u{2028} \" \\" })),
+        payload: Some(json!({ "n": n, "text": "ü \u{0} \u{2028} \" \\" }).into()),
         ..Entry::event(at(0), "session.created", n * 10)
     }
 }

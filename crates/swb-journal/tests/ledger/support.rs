@@ -78,10 +78,13 @@ pub(crate) fn entry(n: u64) -> Entry {
             rules: vec!["default".to_owned()],
             approval_id: None,
         }),
-        args: Some(json!({
-            "command": format!("cargo test --package room{} Größe", n % 13),
-            "nested": [{ "word": if n.is_multiple_of(50) { "needle" } else { "hay" } }],
-        })),
+        args: Some(
+            json!({
+                "command": format!("cargo test --package room{} Größe", n % 13),
+                "nested": [{ "word": if n.is_multiple_of(50) { "needle" } else { "hay" } }],
+            })
+            .into(),
+        ),
         ..Entry::start(
             at(i64::try_from(n).unwrap() - if n.is_multiple_of(97) { 400 } else { 0 }),
             "session.create",

@@ -45,6 +45,11 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     Table { automaton, patterns }
 });
 
+/// Whether any anchor of any rule is there, in any case. Breaks of lines are not looked across.
+pub(super) fn any(text: &[u8]) -> bool {
+    TABLE.automaton.find(text).is_some()
+}
+
 /// All anchors that start at `from` or later, in order.
 pub(super) fn find_all(view: &View<'_>, from: usize) -> Vec<Anchor> {
     let bytes = view.bytes();

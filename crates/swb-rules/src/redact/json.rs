@@ -142,6 +142,11 @@ static PARTS: LazyLock<AhoCorasick> = LazyLock::new(|| {
         .expect("a few dozen short literals fit any automaton")
 });
 
+/// Whether such a part is in a name that is flat already, or in all that is left of a text made flat.
+pub(super) fn has_part(flat: &[u8]) -> bool {
+    PARTS.is_match(flat)
+}
+
 /// Why values behind this name are hidden, if they are.
 pub(super) fn secrecy(name: &str) -> Option<Secrecy> {
     let mut room = [0; 64];

@@ -30,6 +30,7 @@ mod custom;
 mod json;
 mod paths;
 mod pem;
+mod plain;
 mod rules;
 mod run;
 mod scanner;
@@ -43,6 +44,7 @@ pub use category::{Category, Match};
 pub use custom::{Characters, CustomRule, CustomRuleError, CustomRules, install};
 pub use json::redact_json;
 pub use paths::without_paths;
+pub use plain::is_plain_json;
 pub use stream::RedactedStream;
 
 /// The names of all rules.

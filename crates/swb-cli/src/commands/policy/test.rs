@@ -62,7 +62,8 @@ fn decide(log: &AuditReader, since: Moment, rules: &Rules) -> Result<(DryRun, u6
         })
         .filter_map(|record| {
             let decision = record.entry.decision?;
-            let input: Option<Input> = record.entry.attributes.and_then(|it| serde_json::from_value(it).ok());
+            let input: Option<Input> =
+                record.entry.attributes.and_then(|it| serde_json::from_str(it.get()).ok());
             let recorded = input.and_then(|input| recorded(decision, input));
             skipped += u64::from(recorded.is_none());
             recorded

@@ -69,7 +69,7 @@ impl About<'_> {
                 Ok(Looked::Found(record)) => {
                     let payload = record.entry.payload.as_ref();
                     let is = |key: &str, value: &str| {
-                        payload.and_then(|payload| payload.get(key)?.as_str()) == Some(value)
+                        payload.and_then(|payload| payload.text(key)).is_some_and(|text| text == value)
                     };
                     if record.entry.topic.as_deref() == Some(DELIVERED)
                         && is("msg_id", self.msg_id)
