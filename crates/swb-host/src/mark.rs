@@ -29,6 +29,9 @@ const ROUNDS: usize = 32;
 /// How long the kernel may take to end a process.
 const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
+/// The kernel's flag of a process that is on its way out.
+const EXITING: u64 = 0x4;
+
 /// Whose child somebody is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Mark {
@@ -131,16 +134,25 @@ fn mark(process: Pid) -> Option<Mark> {
     Mark::read(value?)
 }
 
-/// When a process began; `None` for one that is not there, or dead and not yet buried.
+/// When a process began; `None` for one that is not there, or as good as dead.
 fn began(process: Pid) -> Option<u64> {
-    let stat = std::fs::read(format!("/proc/{}/stat", process.as_raw_nonzero())).ok()?;
+    read_stat(&std::fs::read(format!("/proc/{}/stat", process.as_raw_nonzero())).ok()?)
+}
+
+/// The same of the kernel's line about it. One that is on its way out has closed its sockets already, and whoever
+/// noticed that may well look before it is buried.
+fn read_stat(stat: &[u8]) -> Option<u64> {
     // The name in parentheses may hold anything, also parentheses, spaces and bytes that are no text.
     let end = stat.iter().rposition(|byte| *byte == b')')?;
     let mut fields = std::str::from_utf8(&stat[end + 1..]).ok()?.split_ascii_whitespace();
     if matches!(fields.next()?, "Z" | "X") {
         return None;
     }
-    fields.nth(18)?.parse().ok()
+    let flags: u64 = fields.nth(5)?.parse().ok()?;
+    if flags & EXITING != 0 {
+        return None;
+    }
+    fields.nth(12)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -186,6 +198,19 @@ mod tests {
             child.wait().unwrap();
         }
         assert_eq!(sweep(&ours), 0);
+    }
+
+    #[test]
+    fn a_process_on_its_way_out_is_gone() {
+        let stat = |state: &str, flags: u64| {
+            format!("7 (a) b\u{fffd}) {state} 1 7 7 0 -1 {flags} 1 2 3 4 5 6 7 8 20 0 9 0 4242 1000 8")
+                .into_bytes()
+        };
+        assert_eq!(read_stat(&stat("S", 0x0040_0100)), Some(4242));
+        assert_eq!(read_stat(&stat("R", 0x0040_0104)), None);
+        assert_eq!(read_stat(&stat("Z", 0x0040_0104)), None);
+        let own = std::fs::read("/proc/self/stat").unwrap();
+        assert_eq!(read_stat(&own), began(getpid()));
     }
 
     #[test]
