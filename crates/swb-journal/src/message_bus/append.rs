@@ -55,7 +55,7 @@ impl MessageBus {
     pub fn append_batch(&self, drafts: &[Draft]) -> Result<Vec<Appended>, AppendError> {
         let posting = Posting::new(drafts).map_err(|kind| self.append_error(kind))?;
         let answer = if self.options.fsync {
-            self.commit.join(posting, |postings| self.in_turn(|writer| self.post(writer, &postings)))
+            self.commit.join(posting, |postings| self.in_turn(|writer| self.post(writer, postings)))
         } else {
             // A write is over sooner than another thread wakes up, so nobody writes for anybody else.
             self.in_turn(|writer| self.post(writer, &[posting])).pop()

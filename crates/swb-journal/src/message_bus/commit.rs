@@ -13,8 +13,11 @@
 //! writer is itself whom it expects, so it never waits.
 //!
 //! Invariants: a group is led exactly once; while it is open and no commit is under way, somebody watches it or is about
-//! to lead it; work is done in the order in which it was handed in; a leader that panics answers its group with nothing,
-//! and the next group has a leader of its own.
+//! to lead it; work is done in the order in which it was handed in; what becomes of a group is told to all of it and to
+//! nobody else; a leader that panics answers its group with nothing, and the next group has a leader of its own.
+//!
+//! What a round costs beside its commit is one sleep and one wake-up of each thread, and that is the scheduler's. Waking
+//! them one by one, in a chain or as a tree, or syncing two halves at once, is slower than waking all of them with one call.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -45,22 +48,25 @@ struct Meeting<W, A> {
 #[derive(Debug)]
 struct Group<W, A> {
     work: Vec<W>,
-    served: Arc<Served<A>>,
+    served: Arc<Served<W, A>>,
 }
 
 /// Where a group sleeps, and finds its answers.
 #[derive(Debug)]
-struct Served<A> {
-    outcome: Mutex<Outcome<A>>,
+struct Served<W, A> {
+    outcome: Mutex<Outcome<W, A>>,
     changed: Condvar,
 }
 
 #[derive(Debug)]
-enum Outcome<A> {
+enum Outcome<W, A> {
     /// None yet; `unwatched` asks one of the sleepers to watch the time.
     Open { unwatched: bool },
     /// One for each, in order; everybody takes their own. None at all after a panic.
-    Answers(Vec<Option<A>>),
+    ///
+    /// The work comes back with it: whoever made it also takes it down, on a thread that is awake anyway. A leader
+    /// that did so for all would keep them waiting.
+    Answers(Vec<Option<(W, A)>>),
 }
 
 impl<W, A> Default for GroupCommit<W, A> {
@@ -76,10 +82,11 @@ impl<W, A> GroupCommit<W, A> {
     /// in order; somebody's is called for each group.
     ///
     /// `None` if the leader panicked: nobody knows then what became of the work.
-    pub(super) fn join(&self, work: W, commit: impl FnOnce(Vec<W>) -> Vec<A>) -> Option<A> {
+    pub(super) fn join(&self, work: W, commit: impl FnOnce(&[W]) -> Vec<A>) -> Option<A> {
         let mut meeting = self.meeting();
-        meeting.awaited = meeting.awaited.saturating_sub(1);
-        let group = meeting.open.get_or_insert_with(Group::default);
+        let expected = meeting.awaited.max(1);
+        meeting.awaited = expected - 1;
+        let group = meeting.open.get_or_insert_with(|| Group::of(expected));
         let place = group.work.len();
         group.work.push(work);
         let served = Arc::clone(&group.served);
@@ -93,18 +100,18 @@ impl<W, A> GroupCommit<W, A> {
             let watches = !meeting.busy && place == 0;
             drop(meeting);
             if !watches && let Some(answer) = served.sleep(place) {
-                return answer;
+                return answer.map(|(_, answer)| answer);
             }
             if let Some(meeting) = self.watch(&served) {
                 self.lead(meeting, commit);
             }
         }
-        served.take(place)
+        served.take(place).map(|(_, answer)| answer)
     }
 
     /// Waits for those who are expected, as long as they keep coming. Returns with the duty to lead, or with nothing if
     /// somebody else has it.
-    fn watch(&self, served: &Arc<Served<A>>) -> Option<MutexGuard<'_, Meeting<W, A>>> {
+    fn watch(&self, served: &Arc<Served<W, A>>) -> Option<MutexGuard<'_, Meeting<W, A>>> {
         let mut seen = 0;
         loop {
             let mut meeting = self.meeting();
@@ -125,16 +132,16 @@ impl<W, A> GroupCommit<W, A> {
     }
 
     /// Serves the open group.
-    fn lead(&self, mut meeting: MutexGuard<'_, Meeting<W, A>>, commit: impl FnOnce(Vec<W>) -> Vec<A>) {
+    fn lead(&self, mut meeting: MutexGuard<'_, Meeting<W, A>>, commit: impl FnOnce(&[W]) -> Vec<A>) {
         let Some(group) = meeting.open.take() else { return };
         meeting.busy = true;
         drop(meeting);
         let mut duty =
-            Duty { commit: self, served: &group.served, count: 0, took: Duration::ZERO, answers: Vec::new() };
-        let (count, begun) = (group.work.len(), Instant::now());
-        let answers = commit(group.work);
-        duty.answers = answers.into_iter().map(Some).collect();
-        (duty.count, duty.took) = (count, begun.elapsed());
+            Duty { commit: self, served: &group.served, took: Duration::ZERO, answers: Vec::new() };
+        let begun = Instant::now();
+        let answers = commit(&group.work);
+        duty.took = begun.elapsed();
+        duty.answers = group.work.into_iter().zip(answers).map(Some).collect();
     }
 
     fn meeting(&self) -> MutexGuard<'_, Meeting<W, A>> {
@@ -145,10 +152,9 @@ impl<W, A> GroupCommit<W, A> {
 /// What a leader owes, whether it gets through or panics: answers to its group, and somebody to watch the next one.
 struct Duty<'a, W, A> {
     commit: &'a GroupCommit<W, A>,
-    served: &'a Served<A>,
-    count: usize,
+    served: &'a Served<W, A>,
     took: Duration,
-    answers: Vec<Option<A>>,
+    answers: Vec<Option<(W, A)>>,
 }
 
 impl<W, A> Drop for Duty<'_, W, A> {
@@ -156,7 +162,7 @@ impl<W, A> Drop for Duty<'_, W, A> {
         let mut meeting = self.commit.meeting();
         meeting.busy = false;
         meeting.hurried = meeting.hurried.saturating_sub(1);
-        meeting.awaited = if meeting.hurried > 0 { 0 } else { self.count };
+        meeting.awaited = if meeting.hurried > 0 { 0 } else { self.answers.len() };
         meeting.patience = self.took;
         let next = meeting.open.as_ref().map(|group| Arc::clone(&group.served));
         drop(meeting);
@@ -168,7 +174,7 @@ impl<W, A> Drop for Duty<'_, W, A> {
     }
 }
 
-impl<A> Served<A> {
+impl<W, A> Served<W, A> {
     fn ask_one_to_watch(&self) {
         // It may have been led and served in the meantime.
         if let Outcome::Open { unwatched } = &mut *lock(&self.outcome) {
@@ -178,8 +184,8 @@ impl<A> Served<A> {
     }
 
     /// Until there are answers: then one's own. `None` if somebody must watch, and it is this one.
-    fn sleep(&self, place: usize) -> Option<Option<A>> {
-        let quiet = |outcome: &mut Outcome<A>| matches!(outcome, Outcome::Open { unwatched: false });
+    fn sleep(&self, place: usize) -> Option<Option<(W, A)>> {
+        let quiet = |outcome: &mut Outcome<W, A>| matches!(outcome, Outcome::Open { unwatched: false });
         let mut outcome =
             self.changed.wait_while(lock(&self.outcome), quiet).unwrap_or_else(PoisonError::into_inner);
         match &mut *outcome {
@@ -193,13 +199,13 @@ impl<A> Served<A> {
 
     /// Until there are answers, or for this long.
     fn sleep_for(&self, time: Duration) {
-        let asleep = |outcome: &mut Outcome<A>| matches!(outcome, Outcome::Open { .. });
+        let asleep = |outcome: &mut Outcome<W, A>| matches!(outcome, Outcome::Open { .. });
         drop(self.changed.wait_timeout_while(lock(&self.outcome), time, asleep));
     }
 
     /// The answer of one, waited for.
-    fn take(&self, place: usize) -> Option<A> {
-        let asleep = |outcome: &mut Outcome<A>| matches!(outcome, Outcome::Open { .. });
+    fn take(&self, place: usize) -> Option<(W, A)> {
+        let asleep = |outcome: &mut Outcome<W, A>| matches!(outcome, Outcome::Open { .. });
         let mut outcome =
             self.changed.wait_while(lock(&self.outcome), asleep).unwrap_or_else(PoisonError::into_inner);
         match &mut *outcome {
@@ -209,10 +215,12 @@ impl<A> Served<A> {
     }
 }
 
-impl<W, A> Default for Group<W, A> {
-    fn default() -> Self {
+impl<W, A> Group<W, A> {
+    /// Nobody yet, with room for so many: where it grows, others wait for the lock.
+    fn of(expected: usize) -> Self {
         let outcome = Mutex::new(Outcome::Open { unwatched: false });
-        Self { work: Vec::new(), served: Arc::new(Served { outcome, changed: Condvar::new() }) }
+        let served = Arc::new(Served { outcome, changed: Condvar::new() });
+        Self { work: Vec::with_capacity(expected), served }
     }
 }
 

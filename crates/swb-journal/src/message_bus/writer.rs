@@ -150,6 +150,8 @@ impl MessageBus {
         }
         let mut answers: Vec<Answer> = Vec::with_capacity(postings.len());
         let mut keys = HashMap::new();
+        // Once: what is written with one call happens at one time, and ids rise by themselves.
+        let now = Timestamp::now();
         for posting in postings {
             let full = size + buffer.len() as u64 >= limit;
             if !answers.is_empty() && (full || buffer.len() >= LONG_RUN) {
@@ -171,7 +173,6 @@ impl MessageBus {
                     appended.push(first.clone());
                     continue;
                 }
-                let now = Timestamp::now();
                 let (id, time) = message_id::next_after(newest, now);
                 newest = Some(time);
                 let timestamp = record.timestamp.unwrap_or(now).to_utc();

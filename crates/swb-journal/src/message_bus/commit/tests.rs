@@ -1,13 +1,14 @@
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
-use std::thread;
+use std::thread::{self, ThreadId};
 
 use super::*;
 
 type Numbers = GroupCommit<u32, u32>;
 
-fn doubled(work: Vec<u32>) -> Vec<u32> {
-    work.into_iter().map(|number| number * 2).collect()
+fn doubled(work: &[u32]) -> Vec<u32> {
+    work.iter().map(|number| number * 2).collect()
 }
 
 /// Returns once so many are waiting in the open group.
@@ -42,7 +43,7 @@ fn those_who_come_during_a_commit_share_the_next_one() {
             for number in 1..=20 {
                 scope.spawn(move || {
                     let answer = commit.join(number, |work| {
-                        commits.lock().unwrap().push(work.clone());
+                        commits.lock().unwrap().push(work.to_vec());
                         doubled(work)
                     });
                     assert_eq!(answer, Some(number * 2));
@@ -115,7 +116,7 @@ fn a_lone_one_waits_for_nobody() {
 #[test]
 fn a_leader_that_panics_strands_nobody() {
     let commit = &Numbers::default();
-    let panics = |_: Vec<u32>| -> Vec<u32> { panic!("as the test wants it") };
+    let panics = |_: &[u32]| -> Vec<u32> { panic!("as the test wants it") };
     thread::scope(|scope| {
         let mut group = Vec::new();
         during_a_commit(scope, commit, || {
@@ -138,7 +139,7 @@ fn those_who_came_during_a_commit_that_panicked_are_served() {
     let (go_on, may_go_on) = mpsc::channel::<()>();
     thread::scope(|scope| {
         scope.spawn(move || {
-            let panics = move |_: Vec<u32>| -> Vec<u32> {
+            let panics = move |_: &[u32]| -> Vec<u32> {
                 begun.send(()).unwrap();
                 may_go_on.recv().unwrap();
                 panic!("as the test wants it")
@@ -168,4 +169,102 @@ fn many_threads_all_get_their_own_answers() {
         }
     });
     assert!(commit.meeting().open.is_none());
+}
+
+/// Work that knows who made it, and notes who took it down.
+struct Made<'a> {
+    number: u32,
+    by: ThreadId,
+    taken_down_by_others: &'a Mutex<Vec<u32>>,
+}
+
+impl Drop for Made<'_> {
+    fn drop(&mut self) {
+        if thread::current().id() != self.by {
+            self.taken_down_by_others.lock().unwrap().push(self.number);
+        }
+    }
+}
+
+#[test]
+fn work_goes_back_to_whoever_handed_it_in() {
+    let taken_down_by_others = &Mutex::new(Vec::new());
+    let commit = &GroupCommit::<Made<'_>, u32>::default();
+    let largest = &Mutex::new(0);
+    thread::scope(|scope| {
+        for thread in 0..8 {
+            scope.spawn(move || {
+                for number in (0..200).map(|n| thread * 1000 + n) {
+                    let made = Made { number, by: thread::current().id(), taken_down_by_others };
+                    let answer = commit.join(made, |work| {
+                        let mut largest = largest.lock().unwrap();
+                        *largest = work.len().max(*largest);
+                        work.iter().map(|made| made.number * 2).collect()
+                    });
+                    assert_eq!(answer, Some(number * 2));
+                }
+            });
+        }
+    });
+    assert!(*largest.lock().unwrap() > 1, "nobody ever did somebody else's work");
+    assert_eq!(*taken_down_by_others.lock().unwrap(), [0; 0]);
+}
+
+/// What became of one group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Done,
+    Failed(usize),
+    Panicked,
+}
+
+#[test]
+fn what_becomes_of_a_group_is_told_to_all_of_it_and_to_nobody_else() {
+    let commit = &GroupCommit::<u32, Result<u32, usize>>::default();
+    // By number: the fate of the group it was in.
+    let fates = &Mutex::new((0, HashMap::new()));
+    let told = &Mutex::new(HashMap::new());
+    thread::scope(|scope| {
+        for thread in 0..16 {
+            scope.spawn(move || {
+                for number in (0..300).map(|n| thread * 1000 + n) {
+                    let decide = |work: &[u32]| {
+                        let mut fates = fates.lock().unwrap();
+                        fates.0 += 1;
+                        let fate = match fates.0 {
+                            group if group % 11 == 0 => Fate::Panicked,
+                            group if group % 3 == 0 => Fate::Failed(group),
+                            _ => Fate::Done,
+                        };
+                        for number in work {
+                            assert_eq!(fates.1.insert(*number, fate), None, "{number} is in two groups");
+                        }
+                        drop(fates);
+                        let answer = |number: &u32| match fate {
+                            Fate::Done => Ok(*number),
+                            Fate::Failed(group) => Err(group),
+                            Fate::Panicked => panic!("as the test wants it"),
+                        };
+                        work.iter().map(answer).collect()
+                    };
+                    let answer =
+                        catch_unwind(AssertUnwindSafe(|| commit.join(number, decide))).unwrap_or(None);
+                    let fate = match answer {
+                        Some(Ok(own)) => {
+                            assert_eq!(own, number);
+                            Fate::Done
+                        }
+                        Some(Err(group)) => Fate::Failed(group),
+                        None => Fate::Panicked,
+                    };
+                    told.lock().unwrap().insert(number, fate);
+                }
+            });
+        }
+    });
+    let (fates, told) = (fates.lock().unwrap(), told.lock().unwrap());
+    assert_eq!(told.len(), 16 * 300);
+    assert_eq!(*told, fates.1);
+    assert!(fates.0 < told.len(), "groups were of more than one");
+    assert!(!commit.meeting().busy);
 }
