@@ -49,8 +49,8 @@ fn whatever_is_killed_every_run_has_one_end_and_nothing_is_left() {
     let hosts: Vec<i32> = std::fs::read_dir(house.world.paths().hosts())
         .unwrap()
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|session| house.world.paths().hosts().join(session).join("host.sock").exists())
-        .map(|session| house.host(&session).0)
+        .filter_map(|session| house.host_now(&session))
+        .map(|status| i32::try_from(status.host_pid).unwrap())
         .collect();
     house.world.swb(["down", "--yes"]).ok();
     assert!(hosts.iter().all(|host| is_gone(*host)), "hosts are left");
@@ -85,9 +85,7 @@ fn work(house: &House) -> Vec<String> {
 
 /// Kills the agent of a session, or its host, if there is one just now.
 fn kill_one(house: &House, session: &str, agent: bool) {
-    let socket = house.world.paths().hosts().join(session).join("host.sock");
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    if let Ok((_, status)) = runtime.block_on(swb_host::HostClient::connect(&socket)) {
+    if let Some(status) = house.host_now(session) {
         let pid = if agent { status.child_pid } else { status.host_pid };
         if status.exit.is_none() {
             kill_if_there(i32::try_from(pid).unwrap());

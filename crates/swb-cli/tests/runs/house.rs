@@ -144,13 +144,16 @@ impl House {
 
     /// The process that is the host of a session, and its child.
     pub(crate) fn host(&self, session: &str) -> (i32, i32) {
+        let status = wait_for("the host answers", || self.host_now(session));
+        (i32::try_from(status.host_pid).unwrap(), i32::try_from(status.child_pid).unwrap())
+    }
+
+    /// What the host of a session says, if there is one just now: one that was killed leaves its socket behind.
+    pub(crate) fn host_now(&self, session: &str) -> Option<swb_host::wire::Status> {
         let socket = self.world.paths().hosts().join(session).join("host.sock");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let status = wait_for("the host answers", || {
-            let connected = runtime.block_on(swb_host::HostClient::connect(&socket));
-            connected.ok().map(|(_, status)| status)
-        });
-        (i32::try_from(status.host_pid).unwrap(), i32::try_from(status.child_pid).unwrap())
+        let connected = runtime.block_on(swb_host::HostClient::connect(&socket));
+        connected.ok().map(|(_, status)| status)
     }
 
     /// Kills the daemon and waits for the next.
