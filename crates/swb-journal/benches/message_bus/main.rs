@@ -172,19 +172,22 @@ fn append_rows(dir: &Path) {
 /// Appends per second of several threads together, from when all of them are there.
 fn threads(bus: &MessageBus, threads: usize, each: usize) -> f64 {
     let ready = Barrier::new(threads);
-    // From when the first of them begins: a thread that only watches may be woken when much is done already.
-    let start = std::thread::scope(|scope| {
+    // From when the first of them begins until the last has its last answer: a thread that only watches may be woken when
+    // much is done already, and taking threads down is nobody's posting.
+    let spans: Vec<(Instant, Instant)> = std::thread::scope(|scope| {
         let work = || {
             let draft = kibibyte();
             ready.wait();
             let begun = Instant::now();
             (0..each).for_each(|_| drop(bus.append(&draft).unwrap()));
-            begun
+            (begun, Instant::now())
         };
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().map(|worker| worker.join().unwrap()).min().unwrap()
+        workers.into_iter().map(|worker| worker.join().unwrap()).collect()
     });
-    rate(threads * each, start.elapsed())
+    let begun = spans.iter().map(|(begun, _)| *begun).min().unwrap();
+    let ended = spans.iter().map(|(_, ended)| *ended).max().unwrap();
+    rate(threads * each, ended - begun)
 }
 
 /// Threads that share one opened bus, against one thread that has it for itself.
