@@ -1,8 +1,12 @@
 //! The layers, and where each value came from.
+//!
+//! What is built in is spelled out only once somebody sets or asks for something: most daemons run with nothing set, and
+//! the code that turns a configuration into a table and back would stay in their memory for good.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -146,23 +150,23 @@ pub(super) enum Trust {
     TrustedProject,
 }
 
+/// What is built in, by dotted key.
+static BUILT_IN: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
+    let mut values = BTreeMap::new();
+    let table = Table::try_from(Config::default()).unwrap_or_default();
+    flatten(&table, &[], &mut |key, value| {
+        values.insert(key, value.clone());
+    });
+    values
+});
+
 /// Settings as they pile up, layer by layer.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Layers {
-    settings: BTreeMap<String, (Value, Origin)>,
+    /// What somebody said, by dotted key.
+    said: BTreeMap<String, (Value, Origin)>,
     servers: Servers,
     warnings: Vec<Warning>,
-}
-
-impl Default for Layers {
-    fn default() -> Self {
-        let built_in = Table::try_from(Config::default()).unwrap_or_default();
-        let mut settings = BTreeMap::new();
-        flatten(&built_in, &[], &mut |key, value| {
-            settings.insert(key, (value.clone(), Origin::Default));
-        });
-        Layers { settings, servers: Servers::default(), warnings: Vec::new() }
-    }
 }
 
 impl Layers {
@@ -223,13 +227,17 @@ impl Layers {
 
     /// Adds the variables `SWB_<KEY>`, e.g. `SWB_LOG_LEVEL` for `log.level`.
     pub fn env(mut self, variables: impl Iterator<Item = (String, String)>) -> Result<Self, ConfigError> {
+        let is_setting = |name: &str| name.starts_with("SWB_") && !NOT_SETTINGS.contains(&name);
+        let mut variables = variables.filter(|(name, _)| is_setting(name)).peekable();
+        if variables.peek().is_none() {
+            return Ok(self);
+        }
         let by_name: BTreeMap<String, String> =
-            self.settings.keys().map(|key| (env_name(key), key.clone())).collect();
-        for (name, text) in variables.filter(|(name, _)| name.starts_with("SWB_")) {
+            self.said.keys().chain(BUILT_IN.keys()).map(|key| (env_name(key), key.clone())).collect();
+        for (name, text) in variables {
             let origin = Origin::Env { name: name.clone() };
             match by_name.get(&name) {
                 Some(key) => self.set_text(key, &text, origin)?,
-                None if NOT_SETTINGS.contains(&name.as_str()) => {}
                 None => self.warnings.push(Warning { key: name, origin, problem: Problem::Unknown }),
             }
         }
@@ -251,22 +259,28 @@ impl Layers {
 
     /// The settings in force.
     pub fn finish(&self) -> Result<Config, ConfigError> {
-        let mut table = Table::new();
-        for (key, (value, _)) in &self.settings {
-            insert(&mut table, &key::split(key), value.clone());
-        }
-        let mut config = Config::deserialize(Value::Table(table)).map_err(|error| ConfigError::Value {
-            key: "configuration".to_owned(),
-            origin: Origin::Default,
-            problem: error.to_string(),
-        })?;
+        let mut config = if self.said.is_empty() { Config::default() } else { self.spelled_out()? };
         config.check().map_err(|(key, problem)| ConfigError::Value {
-            origin: self.settings.get(&key).map_or(Origin::Default, |(_, origin)| origin.clone()),
+            origin: self.said.get(&key).map_or(Origin::Default, |(_, origin)| origin.clone()),
             key,
             problem,
         })?;
         config.mcp = self.servers.in_force();
         Ok(config)
+    }
+
+    /// What was said over what is built in.
+    fn spelled_out(&self) -> Result<Config, ConfigError> {
+        let mut table = Table::new();
+        let said = self.said.iter().map(|(key, (value, _))| (key, value));
+        for (key, value) in BUILT_IN.iter().chain(said) {
+            insert(&mut table, &key::split(key), value.clone());
+        }
+        Config::deserialize(Value::Table(table)).map_err(|error| ConfigError::Value {
+            key: "configuration".to_owned(),
+            origin: Origin::Default,
+            problem: error.to_string(),
+        })
     }
 
     /// MCP servers that a project names and that are not started, with the place they are named in.
@@ -276,12 +290,15 @@ impl Layers {
 
     /// Every value with its origin, by key.
     pub fn settings(&self) -> Vec<Setting> {
-        let setting = |(key, (value, origin)): (&String, &(Value, Origin))| Setting {
+        let built_in = BUILT_IN.iter().map(|(key, value)| (key, (value, &Origin::Default)));
+        let said = self.said.iter().map(|(key, (value, origin))| (key, (value, origin)));
+        let in_force: BTreeMap<&String, (&Value, &Origin)> = built_in.chain(said).collect();
+        let setting = |(key, (value, origin)): (&String, (&Value, &Origin))| Setting {
             key: key.clone(),
             value: value.clone(),
             origin: origin.clone(),
         };
-        self.settings.iter().map(setting).chain(self.servers.settings()).collect()
+        in_force.into_iter().map(setting).chain(self.servers.settings()).collect()
     }
 
     /// Keys that mean nothing.
@@ -302,7 +319,7 @@ impl Layers {
         let negative = value.as_integer().is_some_and(|number| number < 0)
             || value.as_float().is_some_and(|number| number < 0.0 || !number.is_finite());
         if known.same_type(&value) && !negative {
-            self.settings.insert(key, (value, origin));
+            self.said.insert(key, (value, origin));
             return Ok(());
         }
         let expected = match known {
@@ -316,7 +333,7 @@ impl Layers {
 
     /// A value of the type that the key has; `None` if there is no such key.
     fn known(&self, key: &str) -> Option<Value> {
-        if let Some((value, _)) = self.settings.get(key) {
+        if let Some(value) = self.said.get(key).map(|(value, _)| value).or_else(|| BUILT_IN.get(key)) {
             return Some(value.clone());
         }
         match key::split(key).as_slice() {
@@ -401,6 +418,15 @@ mod tests {
         assert_eq!(origin("bus.max_in_flight"), Origin::Flag);
         assert_eq!(origin("cli.color"), Origin::Default);
         assert!(layers.warnings().is_empty(), "{:?}", layers.warnings());
+    }
+
+    #[test]
+    fn nothing_said_is_what_spelling_everything_out_gives() {
+        let layers = Layers::default().env(env(&[("SWB_HOME", "/x"), ("PATH", "/bin")])).unwrap();
+        assert_eq!(layers.finish().unwrap(), layers.spelled_out().unwrap());
+        let settings = layers.settings();
+        assert!(settings.len() > 20 && settings.iter().all(|setting| setting.origin == Origin::Default));
+        assert!(settings.is_sorted_by(|one, next| one.key < next.key));
     }
 
     #[test]
