@@ -1,9 +1,12 @@
 //! Both contenders: our gateway, and the bare server library.
 
 use std::convert::Infallible;
-use std::io::{BufRead, BufReader, Read};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -102,12 +105,46 @@ impl House {
     }
 }
 
-/// The server library with a broadcast of ready-made bytes, and an echo of JSON.
+/// The files of a post that is recorded: a log with a start and an end, and between them the locked end of a bus.
+#[derive(Debug)]
+struct Files {
+    log: File,
+    bus: File,
+    bus_path: PathBuf,
+}
+
+impl Files {
+    /// About as long as what a daemon writes of one post.
+    const START: [u8; 900] = [b's'; 900];
+    const MESSAGE: [u8; 320] = [b'm'; 320];
+    const END: [u8; 700] = [b'e'; 700];
+
+    fn open(folder: &Path) -> Self {
+        let open =
+            |name: &str| File::options().append(true).create(true).open(folder.join(name)).expect("a file");
+        Files { log: open("log"), bus: open("bus"), bus_path: folder.join("bus") }
+    }
+
+    /// What cannot be left out of a post that is recorded before it is done and before it is told.
+    fn keep(&mut self) {
+        self.log.write_all(&Self::START).expect("a start");
+        self.bus.lock().expect("a lock");
+        // Whether it is still the file of that name.
+        std::fs::metadata(&self.bus_path).expect("a file");
+        self.bus.write_all(&Self::MESSAGE).expect("a message");
+        self.bus.unlock().expect("a lock");
+        self.log.write_all(&Self::END).expect("an end");
+    }
+}
+
+/// The server library with a broadcast of ready-made bytes, an echo of JSON, and an echo that writes what a recorded post
+/// has to write.
 pub(crate) struct Bare {
     pub(crate) address: SocketAddr,
     sender: broadcast::Sender<Bytes>,
     frame: Bytes,
     _runtime: Runtime,
+    _folder: TempDir,
 }
 
 impl Bare {
@@ -115,8 +152,15 @@ impl Bare {
         let runtime = runtime();
         let (sender, _) = broadcast::channel::<Bytes>(4096);
         let subscribe = sender.clone();
+        let folder = tempfile::tempdir().expect("a folder");
+        let files = Arc::new(Mutex::new(Files::open(folder.path())));
+        let keep = async move |Json(value): Json<serde_json::Value>| {
+            files.lock().expect("no panic").keep();
+            Json(value)
+        };
         let router = Router::new()
             .route("/echo", post(async |Json(value): Json<serde_json::Value>| Json(value)))
+            .route("/kept", post(keep))
             .route(
                 "/stream",
                 get(move || {
@@ -139,7 +183,7 @@ impl Bare {
              \"type\":\"FACT\",\"project_id\":\"p\",\"body\":\"{}\"}}\n\n",
             "x".repeat(BODY_BYTES)
         );
-        Bare { address, sender, frame: frame.into(), _runtime: runtime }
+        Bare { address, sender, frame: frame.into(), _runtime: runtime, _folder: folder }
     }
 
     pub(crate) fn broadcast(&self, messages: usize) {
