@@ -12,7 +12,7 @@ fn doubled(work: &[u32]) -> Vec<u32> {
 }
 
 /// Returns once so many are waiting in the open group.
-fn wait_for(commit: &Numbers, waiting: usize) {
+fn wait_for<W, A>(commit: &GroupCommit<W, A>, waiting: usize) {
     while commit.meeting().open.as_ref().map_or(0, |group| group.work.len()) < waiting {
         thread::yield_now();
     }
@@ -198,6 +198,10 @@ fn work_goes_back_to_whoever_handed_it_in() {
                     let made = Made { number, by: thread::current().id(), taken_down_by_others };
                     let answer = commit.join(made, |work| {
                         let mut largest = largest.lock().unwrap();
+                        if *largest == 0 {
+                            // So that the next group is one of several, whoever is how fast.
+                            wait_for(commit, 2);
+                        }
                         *largest = work.len().max(*largest);
                         work.iter().map(|made| made.number * 2).collect()
                     });
@@ -230,6 +234,9 @@ fn what_becomes_of_a_group_is_told_to_all_of_it_and_to_nobody_else() {
                 for number in (0..300).map(|n| thread * 1000 + n) {
                     let decide = |work: &[u32]| {
                         let mut fates = fates.lock().unwrap();
+                        if fates.0 == 0 {
+                            wait_for(commit, 2);
+                        }
                         fates.0 += 1;
                         let fate = match fates.0 {
                             group if group % 11 == 0 => Fate::Panicked,
