@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Barrier;
+use std::sync::{Barrier, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use swb_journal::message_bus::{BusOptions, BusPath, Draft, FollowEvent, FollowFrom, MessageBus};
@@ -171,15 +171,42 @@ fn append_rows(dir: &Path) {
 
 /// Appends per second of several threads together, from when all of them are there.
 fn threads(bus: &MessageBus, threads: usize, each: usize) -> f64 {
+    let draft = kibibyte();
+    crowd(threads, each, || drop(bus.append(&draft).unwrap()))
+}
+
+/// The same of threads that do nothing but meet: the last to come writes once for each of them, syncs, and wakes the others.
+fn bare_threads(path: &Path, threads: usize, each: usize, record: &[u8]) -> f64 {
+    let file = OpenOptions::new().append(true).create(true).open(path).unwrap();
+    let (meeting, over) = (Mutex::new((0, 0_usize)), Condvar::new());
+    crowd(threads, each, || {
+        let mut here = meeting.lock().unwrap();
+        here.0 += 1;
+        if here.0 < threads {
+            let round = here.1;
+            drop(over.wait_while(here, |here| here.1 == round).unwrap());
+            return;
+        }
+        drop(here);
+        (0..threads).for_each(|_| (&file).write_all(record).unwrap());
+        file.sync_data().unwrap();
+        let mut here = meeting.lock().unwrap();
+        *here = (0, here.1 + 1);
+        drop(here);
+        over.notify_all();
+    })
+}
+
+/// How often several threads together do something in a second.
+fn crowd(threads: usize, each: usize, act: impl Fn() + Sync) -> f64 {
     let ready = Barrier::new(threads);
     // From when the first of them begins until the last has its last answer: a thread that only watches may be woken when
     // much is done already, and taking threads down is nobody's posting.
     let spans: Vec<(Instant, Instant)> = std::thread::scope(|scope| {
         let work = || {
-            let draft = kibibyte();
             ready.wait();
             let begun = Instant::now();
-            (0..each).for_each(|_| drop(bus.append(&draft).unwrap()));
+            (0..each).for_each(|_| act());
             (begun, Instant::now())
         };
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
@@ -204,9 +231,10 @@ fn threads_row(path: &Path) {
 
 fn group_commit_rows(dir: &Path) {
     let path = dir.join("commit.md");
-    let (mut batched, mut threaded, mut bare) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut batched, mut threaded) = (Vec::new(), Vec::new());
+    let (mut bare, mut bare_threaded) = (Vec::new(), Vec::new());
     let record = vec![b'x'; 1024];
-    // Many rounds in turn: what else happens on the disk then happens to all three alike.
+    // Many rounds in turn: what else happens on the disk then happens to all of them alike.
     let rounds = 100;
     for _ in 0..2 * ROUNDS {
         let mut file = OpenOptions::new().append(true).create(true).open(&path).unwrap();
@@ -227,10 +255,15 @@ fn group_commit_rows(dir: &Path) {
 
         threaded.push(threads(&self::bus(&path, true), 64, rounds));
         std::fs::remove_file(&path).unwrap();
+
+        bare_threaded.push(bare_threads(&path, 64, rounds, &record));
+        std::fs::remove_file(&path).unwrap();
     }
-    let limit = median(bare);
+    let (limit, threaded, bare_threaded) = (median(bare), median(threaded), median(bare_threaded));
     rate_line("group commit, batches of 64 (limit: 64 writes + 1 fdatasync)", median(batched), limit);
-    rate_line("group commit, 64 threads (limit: 64 writes + 1 fdatasync)", median(threaded), limit);
+    rate_line("group commit, 64 threads (limit: 64 bare threads that meet for it)", threaded, bare_threaded);
+    rate_line("group commit, 64 threads (limit: 64 writes + 1 fdatasync)", threaded, limit);
+    rate_line("64 bare threads that meet for it (limit: 64 writes + 1 fdatasync)", bare_threaded, limit);
 }
 
 fn fill(path: &Path, count: usize) -> PathBuf {
