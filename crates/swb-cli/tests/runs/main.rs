@@ -19,6 +19,7 @@ mod life;
 mod mcp;
 mod planning;
 mod seen_from_elsewhere;
+mod task;
 #[path = "../run/terminal.rs"]
 mod terminal;
 mod traces;

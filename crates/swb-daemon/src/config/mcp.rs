@@ -10,7 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use super::layers::{ConfigError, Origin, Problem, Setting, Trust, Warning};
+use super::layers::Trust;
+use super::setting::{ConfigError, Origin, Problem, Setting, Warning};
 
 /// One MCP server: a program that is started, or an address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -13,6 +13,7 @@ mod llm;
 mod mcp;
 mod models;
 mod runs;
+mod setting;
 mod telemetry;
 
 use std::collections::BTreeMap;
@@ -22,11 +23,12 @@ use serde::{Deserialize, Serialize};
 
 pub use agent::AgentConfig;
 pub use audit::AuditConfig;
-pub use layers::{ConfigError, Layers, Origin, Problem, Setting, Warning};
+pub use layers::Layers;
 pub use llm::LlmConfig;
 pub use mcp::McpServerConfig;
 pub use models::{ModelConfig, ModelEntry, ProviderConfig};
 pub use runs::{RunnerConfig, RunsConfig};
+pub use setting::{ConfigError, Origin, Problem, Setting, Warning};
 pub use telemetry::TelemetryConfig;
 
 /// All settings.

@@ -47,6 +47,9 @@ pub struct WriteFailure {
     pub source: io::Error,
 }
 
+/// Most entries are no longer.
+const USUAL_BYTES: usize = 1024;
+
 /// An entry on its way into the file.
 #[derive(Debug)]
 pub(super) struct Work {
@@ -61,7 +64,8 @@ pub(super) struct Work {
 impl Work {
     pub(super) fn new(entry: &Entry) -> Result<(Self, Ticket), AppendError> {
         const LIMIT: usize = MAX_LINE_BYTES - FRAME_BYTES;
-        let text = serde_json::to_vec(entry).expect("an entry serialises into memory");
+        let mut text = Vec::with_capacity(USUAL_BYTES);
+        serde_json::to_writer(&mut text, entry).expect("an entry serialises into memory");
         if text.len() > LIMIT {
             return Err(AppendError::TooLong { bytes: text.len(), limit: LIMIT });
         }
