@@ -21,6 +21,8 @@ use crate::visit::Visit;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const LONGEST_REQUEST_ID: usize = 200;
+/// Requests since the start, from a number that no other process began with.
+static COUNT: LazyLock<AtomicU64> = LazyLock::new(|| AtomicU64::new(getrandom::u64().unwrap_or_default()));
 
 #[derive(Debug)]
 pub(crate) struct Front {
@@ -135,5 +137,3 @@ fn request_id(headers: &HeaderMap) -> HeaderValue {
     let number = COUNT.fetch_add(1, Ordering::Relaxed) & 0xffff_ffff_ffff;
     HeaderValue::from_str(&format!("req-{nanos}-{number:012x}")).unwrap_or(HeaderValue::from_static("req"))
 }
-
-static COUNT: LazyLock<AtomicU64> = LazyLock::new(|| AtomicU64::new(getrandom::u64().unwrap_or_default()));

@@ -2,8 +2,8 @@
 //!
 //! [`plan`] says which messages are replaced. A summary has two parts: [`outline`], which is taken from the messages by
 //! rule and holds the task, the plan ([`steps`]), the files touched and what is open; and notes, which the model
-//! writes from a bounded [`transcript`]. Without the notes (the model failed, or took too long) the outline stands alone, for a conversation
-//! that must get shorter to go on at all.
+//! writes from a bounded [`transcript`]. Without the notes (the model failed, or took too long) the outline stands alone,
+//! for a conversation that must get shorter to go on at all.
 //!
 //! Invariants: nothing changes before the summary is there; a call and its answer stay together; what came meanwhile
 //! stays. Proof: tests beside the code; `crates/swb-cli/tests/rpc/compaction.rs`.

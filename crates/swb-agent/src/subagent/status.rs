@@ -1,6 +1,8 @@
 //! What a subagent does, in a few words.
 
+use serde::Deserialize;
 use serde_json::Value;
+use swb_proto::agent::Plan;
 
 /// How much of a command or a path is shown, in characters.
 const SHOWN_CHARS: usize = 60;
@@ -23,9 +25,8 @@ pub(super) fn doing(name: &str, input: &Value) -> Option<String> {
         "ls" => Some(format!("ls {}", text("path").unwrap_or_else(|| ".".to_owned()))),
         "ask_user" => Some(format!("asking: {}", text("question")?)),
         "plan" => {
-            let steps = input["steps"].as_array()?;
-            let current = steps.iter().find(|step| step["status"] == "in_progress")?;
-            Some(format!("planned: {}", one_line(current["text"].as_str()?)))
+            let plan = Plan::deserialize(input).ok()?;
+            Some(format!("planned: {}", one_line(&plan.current()?.text)))
         }
         _ => None,
     }

@@ -179,14 +179,17 @@ fn what_waits_can_be_cleared_and_everybody_is_told() {
 fn tools_called_together_run_together_and_are_kept_in_order() {
     let world = world();
     let mut child = Child::start(&world, &["--tool-mode", "full"]);
-    // The first ends only after the second has.
+    // The first ends only after the second has been told.
+    std::fs::write(world.folder().join("note"), "x").unwrap();
     let first = bash("while [ ! -e go ]; do sleep 0.01; done; echo slow");
-    let script = format!("{first}\n!tool write {{\"path\":\"go\",\"content\":\"x\"}}");
-    let frames = child.turn("p", &script);
-    assert_eq!(results(&frames).len(), 2, "as they come");
+    child.prompt("p", &format!("{first}\n!tool read {{\"path\":\"note\"}}"));
+    let mut frames =
+        child.until("the result of the second", |frame| frame["event"]["type"] == "toolcall_result");
+    std::fs::write(world.folder().join("go"), "").unwrap();
+    frames.extend(child.until_response("p"));
+    assert_eq!(results(&frames), ["     1\tx\n", "slow\n"], "as they come");
     let kept = child.messages()[2]["content"].take();
-    let wrote = json!("wrote 1 bytes to go");
-    assert_eq!((&kept[0]["content"], &kept[1]["content"]), (&json!("slow\n"), &wrote));
+    assert_eq!((&kept[0]["content"], &kept[1]["content"]), (&json!("slow\n"), &json!("     1\tx\n")));
 }
 
 #[test]

@@ -7,6 +7,9 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use testkit::{PATIENCE, Wire, World, wait_for};
 
+/// A call of a tool that ends when the run is let go ([`House::let_go`]).
+pub(crate) const TOOL_AT_WORK: &str = r#"!tool bash {"command":"until [ -e go ]; do sleep 0.02; done"}"#;
+
 pub(crate) struct House {
     pub(crate) world: World,
     pub(crate) workspace: String,

@@ -5,13 +5,11 @@ use swb_journal::message_bus::{BusOptions, Draft, MessageBus, ReaderCursor};
 use swb_journal::registry::Registry;
 use testkit::{wait, wait_for};
 
-use crate::house::{House, kill};
+use crate::house::{House, TOOL_AT_WORK, kill};
 use crate::task::{Task, inputs, text_of};
 
 /// A run that works until it is let go.
 const AT_WORK: &str = "!say begun\n!until go\n!say turn over";
-/// A command that does the same.
-const TOOL_AT_WORK: &str = r#"!tool bash {"command":"until [ -e go ]; do sleep 0.02; done"}"#;
 
 fn with_rules(house: &House, rules: &str) {
     let folder = house.world.paths().policy();

@@ -5,7 +5,7 @@ use swb_journal::registry::Registry;
 use swb_proto::session::{Session, SessionState};
 use testkit::wait;
 
-use crate::house::{House, is_gone, kill};
+use crate::house::{House, TOOL_AT_WORK, is_gone, kill};
 
 /// A story that is long enough to be interrupted: words with pauses between them, and calls.
 fn long_story() -> (String, String) {
@@ -49,9 +49,7 @@ fn a_killed_daemon_ends_no_run_and_no_piece_is_lost_or_told_twice() {
 #[test]
 fn an_agent_that_is_killed_is_started_again_once() {
     let house = House::new();
-    let (run, session, after) = house.run(
-        "!say before\n!tool bash {\"command\":\"until [ -e go ]; do sleep 0.02; done\"}\n!then\n!say after",
-    );
+    let (run, session, after) = house.run(&format!("!say before\n{TOOL_AT_WORK}\n!then\n!say after"));
     let killed = std::cell::Cell::new(false);
     let story = house.follow_and(&run, after, |event| {
         let is_called = event["payload"]["tool"]["status"] == "called";

@@ -3,7 +3,7 @@
 use serde_json::json;
 use testkit::{wait, wait_for};
 
-use crate::house::{House, is_gone};
+use crate::house::{House, TOOL_AT_WORK, is_gone};
 
 #[test]
 fn a_run_is_told_from_its_beginning_to_its_one_end() {
@@ -65,9 +65,7 @@ fn runs_of_one_session_come_one_after_the_other() {
 #[test]
 fn a_run_is_steered_and_followed_up() {
     let house = House::new();
-    let (run, session, after) = house.run(
-        "!say begin\n!tool bash {\"command\":\"until [ -e go ]; do sleep 0.02; done\"}\n!then\n!say end",
-    );
+    let (run, session, after) = house.run(&format!("!say begin\n{TOOL_AT_WORK}\n!then\n!say end"));
     wait_for("it calls its tool", || {
         let view = house.call("agent.get", &json!({ "run_id": run }));
         view["waits"].as_array().unwrap().iter().any(|wait| wait["for"] == "tool").then_some(())

@@ -100,7 +100,7 @@ fn posting() {
     };
     rate("vs bare JSON echo", &ours, &bare, Wanted::RateAtLeast(0.5));
     rate("judged and recorded, vs an echo that writes as much", &house, &kept, Wanted::RateAtLeast(0.5));
-    rate("judged and recorded, vs bare JSON echo", &house, &bare, Wanted::Rate);
+    rate("judged and recorded, vs bare JSON echo", &house, &bare, Wanted::RateAtLeast(0.5));
     rate("an echo that writes as much, vs bare JSON echo", &kept, &bare, Wanted::Rate);
 }
 

@@ -13,7 +13,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use swb_proto::Actor;
 
@@ -98,25 +98,16 @@ struct Known {
     keys: Vec<Key>,
     /// The folder that was read; asked itself, and not by its path, it says much sooner whether it has changed.
     folder: Option<File>,
-    changed: Option<Changed>,
-    /// The folder's time stamp was too young to be trusted.
+    changed: Option<SystemTime>,
+    /// The folder's time stamp was too young to be trusted: it is read again until it is not.
     young: bool,
 }
 
-/// A folder at one moment. Its name is no part of it; but to be renamed or removed is a change too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Changed {
-    content: SystemTime,
-    inode: (i64, i64),
-    links: u64,
-}
-
-impl Changed {
-    fn of(folder: &File) -> Option<Self> {
-        let metadata = folder.metadata().ok()?;
-        let inode = (metadata.ctime(), metadata.ctime_nsec());
-        Some(Changed { content: metadata.modified().ok()?, inode, links: metadata.nlink() })
-    }
+/// When a folder was last changed: what is in it, or where it lies. To be renamed or removed is a change, too.
+fn changed(folder: &File) -> Option<SystemTime> {
+    let metadata = folder.metadata().ok()?;
+    let (seconds, nanos) = (metadata.ctime().try_into().ok()?, metadata.ctime_nsec().try_into().ok()?);
+    UNIX_EPOCH.checked_add(Duration::new(seconds, nanos))
 }
 
 #[derive(Debug)]
@@ -191,23 +182,17 @@ impl Keyring {
 
     fn owner(&self, matches: impl Fn(&Key) -> bool) -> Option<Principal> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let changed = known.folder.as_ref().and_then(Changed::of);
-        let stale = known.changed != changed || changed.is_none();
-        if stale {
+        let now = known.folder.as_ref().and_then(changed);
+        if known.young || now.is_none() || known.changed != now {
             *known = self.load();
         }
-        let found = find(&known.keys, &matches);
-        if found.is_none() && known.young && !stale {
-            *known = self.load();
-            return find(&known.keys, &matches);
-        }
-        found
+        find(&known.keys, &matches)
     }
 
     fn load(&self) -> Known {
         let folder = File::open(&self.folder).ok();
-        let changed = folder.as_ref().and_then(Changed::of);
-        let young = changed.is_none_or(|at| at.content.elapsed().is_ok_and(|age| age < CLOCK_GRAIN));
+        let changed = folder.as_ref().and_then(changed);
+        let young = changed.is_none_or(|at| at.elapsed().is_ok_and(|age| age < CLOCK_GRAIN));
         let names = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let keys = names.filter_map(|entry| {
             let principal = Principal::from_name(entry.file_name().to_str()?.strip_suffix(".token")?)?;
