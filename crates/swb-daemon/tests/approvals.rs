@@ -177,10 +177,12 @@ fn waiting_ends_with_the_outcome_the_patience_or_a_cancel_and_the_question_stays
         call(&world, "agent", "sess_a", "approval.wait", json!({"approval_id": "apr_1", "timeout_ms": 1}));
     assert_eq!(patient.unwrap()["status"], "pending");
 
+    // Somebody who only looks on.
     let mut cancelled = world.wire();
-    send(&mut cancelled, "agent", "sess_a", "approval.wait", json!({"approval_id": "apr_1"}));
+    send(&mut cancelled, "user", "ann", "approval.wait", json!({"approval_id": "apr_1"}));
     cancelled.send(&json!({"jsonrpc":"2.0","method":"$/cancel","params":{"id":1}}));
     assert_eq!(cancelled.receive().unwrap()["error"]["code"], -32001);
+    assert_eq!(user(&world, "approval.get", json!({"approval_id": "apr_1"})).unwrap()["status"], "pending");
 
     let mut waiting = world.wire();
     send(&mut waiting, "agent", "sess_a", "approval.wait", json!({"approval_id": "apr_1"}));
@@ -207,6 +209,24 @@ fn waiting_ends_with_the_outcome_the_patience_or_a_cancel_and_the_question_stays
     assert_eq!(waiting.receive().unwrap()["error"]["code"], -32003);
     world.start();
     assert_eq!(user(&world, "approval.get", json!({"approval_id": "apr_2"})).unwrap()["status"], "pending");
+}
+
+#[test]
+fn whoever_asked_and_cancels_the_wait_takes_the_question_back_however_early() {
+    let world = world();
+    for number in 0..20 {
+        let id = format!("apr_{number}");
+        ask(&world, question(&id, "sess_a", &[]), Patience::Interactive);
+        let mut wire = world.wire();
+        send(&mut wire, "agent", "sess_a", "approval.wait", json!({ "approval_id": id }));
+        if number % 2 == 0 {
+            wait("it to be in flight", || world.bus().in_flight() > 0);
+        }
+        wire.send(&json!({"jsonrpc":"2.0","method":"$/cancel","params":{"id":1}}));
+        assert_eq!(wire.receive().unwrap()["error"]["code"], -32001);
+        let now = || user(&world, "approval.get", json!({ "approval_id": id })).unwrap();
+        wait("the question to be taken back", || now()["status"] == "denied");
+    }
 }
 
 #[test]

@@ -52,7 +52,8 @@ impl BusHandler for ApprovalDesk {
                 );
             }
             ("approval/wait", BusPayload::Approval(ApprovalBody::Wait(params))) => {
-                ctx.clone().spawn(reply_tx, wait(ctx, approvals, *params));
+                let waiting = wait(&ctx, approvals, *params);
+                ctx.spawn(reply_tx, waiting);
             }
             ("approval/request/resolve" | "approval/list" | "approval/get" | "approval/wait", other) => {
                 let _ = reply_tx.send(Err(wrong_payload(method, &other)));
@@ -111,15 +112,28 @@ fn list(ctx: &CallContext, approvals: &Approvals, which: &ListApprovalsParams) -
     ApprovalList { approvals: approvals.list(wanted).iter().filter_map(approval_to_wire).collect() }
 }
 
-async fn wait(ctx: CallContext, approvals: Arc<Approvals>, params: WaitParams) -> BusResult {
-    let approval = find(&ctx, &approvals, &params.approval_id)?;
+fn wait(
+    ctx: &CallContext,
+    approvals: Arc<Approvals>,
+    params: WaitParams,
+) -> impl Future<Output = BusResult> + Send + use<> {
+    let found = find(ctx, &approvals, &params.approval_id);
+    // Now and not when the wait is first looked at: one that is cancelled before that is cancelled all the same.
+    let waits =
+        found.as_ref().is_ok_and(|approval| asked_by(ctx.caller().actor(), approval)).then(|| Waits {
+            ctx: ctx.clone(),
+            approvals: Arc::clone(&approvals),
+            id: params.approval_id.as_str().to_owned(),
+        });
+    async move {
+        let _waits = waits;
+        outcome(&approvals, found?, &params).await
+    }
+}
+
+async fn outcome(approvals: &Approvals, approval: Approval, params: &WaitParams) -> BusResult {
     let id = params.approval_id.as_str();
     let Some(waiting) = approvals.wait_for(id) else { return to_reply(&approval) };
-    let _waits = asked_by(ctx.caller().actor(), &approval).then(|| Waits {
-        ctx: ctx.clone(),
-        approvals: Arc::clone(&approvals),
-        id: id.to_owned(),
-    });
     let patience = async {
         match params.timeout_ms {
             Some(limit) => tokio::time::sleep(Duration::from_millis(limit)).await,
