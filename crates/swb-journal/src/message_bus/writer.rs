@@ -13,7 +13,7 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, CWD, OFlags};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::MessageBus;
@@ -94,16 +94,15 @@ impl MessageBus {
                 attempts += 1;
                 continue;
             }
-            let stat = rustix::fs::statat(CWD, self.path.file(), AtFlags::SYMLINK_NOFOLLOW);
-            if let Ok(stat) = &stat
-                && FileIdentity::from(stat) == open.segment.identity
+            let found = FileIdentity::at(self.path.file());
+            if let Ok((identity, size)) = found
+                && identity == open.segment.identity
             {
-                let size = u64::try_from(stat.st_size).unwrap_or(0);
                 return Ok((writer.insert(open), size));
             }
             // A commit under way may keep the file open, so closing it need not give the lock back.
             lock::release(&open.segment.file).map_err(AppendErrorKind::Lock)?;
-            match stat {
+            match found {
                 // Rotated, replaced or removed while we waited: what we locked is not the bus any more.
                 Ok(_) | Err(Errno::NOENT) => {}
                 Err(errno) => return Err(AppendErrorKind::Lock(errno.into())),
