@@ -62,21 +62,27 @@ pub(super) struct Work {
 }
 
 impl Work {
-    pub(super) fn new(entry: &Entry) -> Result<(Self, Ticket), AppendError> {
+    pub(super) fn new(entry: &Entry) -> Result<Self, AppendError> {
         const LIMIT: usize = MAX_LINE_BYTES - FRAME_BYTES;
         let mut text = Vec::with_capacity(USUAL_BYTES);
-        serde_json::to_writer(&mut text, entry).expect("an entry serialises into memory");
+        entry.write_members(&mut text);
         if text.len() > LIMIT {
             return Err(AppendError::TooLong { bytes: text.len(), limit: LIMIT });
         }
-        let (ticket, slot) = Ticket::new();
         let Entry { kind, of, event_seq, at, .. } = *entry;
-        Ok((Work { text, kind, of, event_seq, at, slot: Some(slot) }, ticket))
+        Ok(Work { text, kind, of, event_seq, at, slot: None })
     }
 
-    /// The entry's text without its braces.
+    /// The ticket of whoever waits for it.
+    pub(super) fn ticket(&mut self) -> Ticket {
+        let (ticket, slot) = Ticket::new();
+        self.slot = Some(slot);
+        ticket
+    }
+
+    /// The entry's text.
     pub(super) fn body(&self) -> &[u8] {
-        &self.text[1..self.text.len() - 1]
+        &self.text
     }
 
     pub(super) fn finish(mut self, outcome: Outcome) {

@@ -77,9 +77,12 @@ impl ChainHash {
 }
 
 pub(super) fn push_hex(bytes: &[u8], out: &mut Vec<u8>) {
-    out.extend(
-        bytes.iter().flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]),
-    );
+    let from = out.len();
+    out.resize(from + 2 * bytes.len(), 0);
+    for (pair, byte) in out[from..].chunks_exact_mut(2).zip(bytes) {
+        pair[0] = DIGITS[usize::from(byte >> 4)];
+        pair[1] = DIGITS[usize::from(byte & 15)];
+    }
 }
 
 /// The value of a digit, or 0xff.

@@ -58,11 +58,10 @@ impl From<Value> for Json {
 impl From<Box<RawValue>> for Json {
     fn from(text: Box<RawValue>) -> Self {
         // Inside of strings there are none; between values they are only layout.
-        const BREAKS: [char; 2] = ['\n', '\r'];
-        if !text.get().contains(BREAKS) {
+        if memchr::memchr2(b'\n', b'\r', text.get().as_bytes()).is_none() {
             return Json(text);
         }
-        let line = RawValue::from_string(text.get().replace(BREAKS, " "));
+        let line = RawValue::from_string(text.get().replace(['\n', '\r'], " "));
         Json(line.unwrap_or_else(|_| RawValue::NULL.to_owned()))
     }
 }

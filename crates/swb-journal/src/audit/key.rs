@@ -23,6 +23,12 @@ pub(super) const SALT_HEX_BYTES: usize = 16;
 #[serde(transparent)]
 pub struct ArgumentsHash(String);
 
+impl AsRef<str> for ArgumentsHash {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
 impl fmt::Display for ArgumentsHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -85,7 +91,11 @@ impl LogKey {
 
     pub(super) fn hash_arguments(&self, arguments: &[u8]) -> ArgumentsHash {
         let hash = blake3::keyed_hash(&self.arguments, arguments);
-        ArgumentsHash(format!("{}:{}", self.name, hash.to_hex()))
+        let mut text = String::with_capacity(self.name.len() + 1 + 2 * KEY_BYTES);
+        text.push_str(&self.name);
+        text.push(':');
+        text.push_str(&hash.to_hex());
+        ArgumentsHash(text)
     }
 
     /// The salt of a record. It depends on the record before, so that a number that is used again after a torn tail was
@@ -113,7 +123,7 @@ mod tests {
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         std::fs::remove_file(&path).unwrap();
         let second = LogKey::load_or_make(&path).unwrap().hash_arguments(b"{}");
-        let name = |hash: &ArgumentsHash| hash.to_string().split(':').next().unwrap().to_owned();
+        let name = |hash: &ArgumentsHash| hash.as_ref().split(':').next().unwrap().to_owned();
         assert_ne!(name(&first), name(&second), "another key has another name");
     }
 

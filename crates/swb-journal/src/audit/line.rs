@@ -139,7 +139,7 @@ pub(super) fn push_hash(hash: ChainHash, out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-fn push_number(number: u64, out: &mut Vec<u8>) {
+pub(super) fn push_number(number: u64, out: &mut Vec<u8>) {
     let mut digits = [0; 20];
     let (mut from, mut rest) = (digits.len(), number);
     loop {

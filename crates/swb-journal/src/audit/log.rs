@@ -26,7 +26,7 @@ use super::moment::Moment;
 use super::open::{OpenError, Opened, find_end};
 use super::options::{AuditOptions, Durability};
 use super::queue::Queue;
-use super::ticket::Ticket;
+use super::ticket::{Receipt, Ticket};
 use super::writer::Writer;
 
 /// The end of a log. Kept in another place, it proves later that nothing before it was changed or cut off.
@@ -56,7 +56,9 @@ struct Shared {
     durability: Durability,
     queue: Queue,
     writer: Mutex<Writer>,
-    head: Mutex<Head>,
+    chain: String,
+    /// The last record that is in the file.
+    last: Mutex<Receipt>,
     failure: OnceLock<Arc<WriteFailure>>,
 }
 
@@ -74,7 +76,8 @@ impl AuditLog {
             key,
             durability: options.durability,
             queue: Queue::new(options.queue_bytes),
-            head: Mutex::new(head_of(&writer)),
+            chain: writer.chain().to_owned(),
+            last: Mutex::new(last_of(&writer)),
             writer: Mutex::new(writer),
             failure: OnceLock::new(),
         });
@@ -99,7 +102,11 @@ impl AuditLog {
     ///
     /// With [`Durability::Written`] it is there when this returns, and the ticket is ready.
     pub fn append(&self, entry: &Entry) -> Result<Ticket, AppendError> {
-        let (work, ticket) = Work::new(entry)?;
+        self.hand_in(Work::new(entry)?)
+    }
+
+    fn hand_in(&self, mut work: Work) -> Result<Ticket, AppendError> {
+        let ticket = work.ticket();
         self.check()?;
         self.shared.queue.push(work)?;
         if self.shared.durability == Durability::Written {
@@ -109,8 +116,18 @@ impl AuditLog {
     }
 
     /// Hands in an entry and returns when it is in the file.
-    pub fn append_now(&self, entry: &Entry) -> Result<super::Receipt, AppendError> {
-        self.append(entry)?.wait()
+    pub fn append_now(&self, entry: &Entry) -> Result<Receipt, AppendError> {
+        let shared = &self.shared;
+        let work = Work::new(entry)?;
+        // Nobody is there to queue with or behind: no ticket is needed either.
+        if shared.durability == Durability::Written
+            && let Ok(mut writer) = shared.writer.try_lock()
+            && shared.queue.is_free()
+        {
+            self.check()?;
+            return shared.put(&mut writer, std::slice::from_ref(&work)).map(|_| last_of(&writer));
+        }
+        self.hand_in(work)?.wait()
     }
 
     /// The keyed hash of a command's arguments, as they came.
@@ -122,7 +139,8 @@ impl AuditLog {
     /// The end of the log.
     #[must_use]
     pub fn head(&self) -> Head {
-        lock(&self.shared.head).clone()
+        let Receipt { number, hash } = *lock(&self.shared.last);
+        Head { chain: self.shared.chain.clone(), number, hash }
     }
 
     /// Why the log takes no more records, if it does not.
@@ -240,21 +258,35 @@ impl Shared {
         if self.failure.get().is_some() {
             return self.refuse(batch);
         }
-        let written = writer.commit(&batch);
+        let written = self.put(&mut writer, &batch);
+        drop(writer);
         match written {
             Ok(receipts) => {
-                *lock(&self.head) = head_of(&writer);
-                drop(writer);
                 for (work, receipt) in batch.into_iter().zip(receipts) {
                     work.finish(Ok(receipt));
                 }
             }
+            Err(_) => self.refuse(batch),
+        }
+    }
+
+    /// Puts a batch into the file. Once that has failed, nothing more is put there.
+    fn put(&self, writer: &mut Writer, batch: &[Work]) -> Result<Vec<Receipt>, AppendError> {
+        match writer.commit(batch) {
+            Ok(receipts) => {
+                *lock(&self.last) = last_of(writer);
+                Ok(receipts)
+            }
             Err(failure) => {
                 self.fail(failure);
-                drop(writer);
-                self.refuse(batch);
+                Err(self.refusal())
             }
         }
+    }
+
+    /// What those are told who come too late.
+    fn refusal(&self) -> AppendError {
+        self.failure.get().map_or(AppendError::Closed, |failure| AppendError::Poisoned(Arc::clone(failure)))
     }
 
     fn fail(&self, failure: WriteFailure) {
@@ -264,11 +296,7 @@ impl Shared {
 
     fn refuse(&self, batch: Vec<Work>) {
         for work in batch {
-            let error = self
-                .failure
-                .get()
-                .map_or(AppendError::Closed, |failure| AppendError::Poisoned(Arc::clone(failure)));
-            work.finish(Err(error));
+            work.finish(Err(self.refusal()));
         }
     }
 }
@@ -283,9 +311,9 @@ impl Drop for Ending<'_> {
     }
 }
 
-fn head_of(writer: &Writer) -> Head {
+fn last_of(writer: &Writer) -> Receipt {
     let tip = writer.tip();
-    Head { chain: writer.chain().to_owned(), number: tip.number, hash: tip.hash }
+    Receipt { number: tip.number, hash: tip.hash }
 }
 
 fn take_lock(path: &Path) -> Result<File, OpenError> {

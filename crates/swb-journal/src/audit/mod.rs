@@ -41,6 +41,7 @@ mod key;
 mod line;
 mod lines;
 mod log;
+mod members;
 mod moment;
 mod open;
 mod options;

@@ -9,8 +9,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::message_bus::Timestamp;
 
-const NANOS_PER_MILLI: i128 = 1_000_000;
-
 /// A moment, in milliseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Moment(i64);
@@ -25,7 +23,7 @@ impl Moment {
     /// So many milliseconds after 1970; outside the years 0–9999 the nearest that is inside.
     #[must_use]
     pub fn from_unix_millis(millis: i64) -> Self {
-        Self::from_timestamp(Timestamp::from_unix_nanos(i128::from(millis) * NANOS_PER_MILLI))
+        Self::from_timestamp(Timestamp::from_unix_millis(millis))
     }
 
     /// Milliseconds since 1970.
@@ -47,12 +45,11 @@ impl Moment {
     }
 
     fn from_timestamp(timestamp: Timestamp) -> Self {
-        let millis = timestamp.unix_nanos().div_euclid(NANOS_PER_MILLI);
-        Moment(i64::try_from(millis).unwrap_or(i64::MAX))
+        Moment(timestamp.unix_millis())
     }
 
     fn ascii(self) -> [u8; 24] {
-        let civil = Timestamp::from_unix_nanos(i128::from(self.0) * NANOS_PER_MILLI).civil();
+        let civil = Timestamp::from_unix_millis(self.0).civil();
         let mut text = *b"0000-00-00T00:00:00.000Z";
         let fields = [
             (0, 4, civil.year),

@@ -36,6 +36,12 @@ impl Queue {
         Queue { state: Mutex::new(state), filled: Condvar::new(), limit_bytes }
     }
 
+    /// Whether nothing waits, and something might.
+    pub(super) fn is_free(&self) -> bool {
+        let state = self.state();
+        state.waiting.is_empty() && !state.closed
+    }
+
     pub(super) fn push(&self, work: Work) -> Result<(), AppendError> {
         let mut state = self.state();
         if state.closed {
@@ -121,7 +127,8 @@ mod tests {
     }
 
     fn push(queue: &Queue, entry: &Entry) -> Result<(), AppendError> {
-        let (work, ticket) = Work::new(entry)?;
+        let mut work = Work::new(entry)?;
+        let ticket = work.ticket();
         drop(ticket);
         queue.push(work)
     }
@@ -151,7 +158,8 @@ mod tests {
 
     #[test]
     fn an_entry_that_is_dropped_unwritten_tells_whoever_waits() {
-        let (work, ticket) = Work::new(&start()).unwrap();
+        let mut work = Work::new(&start()).unwrap();
+        let ticket = work.ticket();
         drop(work);
         assert!(matches!(ticket.wait(), Err(AppendError::Closed)));
     }
