@@ -1,26 +1,28 @@
 //! What every request passes before a route sees it: an id, the right name, the right page, a principal.
 
 use std::convert::Infallible;
+use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::future::poll_fn;
-use swb_bus::gate::{Gate, Guest};
+use swb_bus::gate::Gate;
 
 use crate::auth::{self, Keyring};
 use crate::failure::{Failure, unauthorized};
 use crate::host::{Addressed, Names, Stranger};
 use crate::metrics::Metrics;
 use crate::routes;
-use crate::visit::Visit;
+use crate::visit::{Visit, Visitor};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const LONGEST_REQUEST_ID: usize = 200;
+const LONGEST_OWN_ID: usize = 40;
 /// Requests since the start, from a number that no other process began with.
 static COUNT: LazyLock<AtomicU64> = LazyLock::new(|| AtomicU64::new(getrandom::u64().unwrap_or_default()));
 
@@ -37,11 +39,11 @@ impl Front {
     /// Answers one request, whatever it is.
     pub(crate) async fn serve(
         &self,
-        guest: Option<Arc<dyn Guest>>,
+        visitor: &Visitor,
         request: Request<hyper::body::Incoming>,
     ) -> Result<Response, Infallible> {
         let id = request_id(request.headers());
-        let mut response = match self.admit(guest, &id, request.map(Body::new)) {
+        let mut response = match self.admit(visitor, &id, request.map(Body::new)) {
             Ok(request) => self.route(request).await,
             Err(response) => *response,
         };
@@ -57,7 +59,7 @@ impl Front {
     /// The request with its principal, or what to tell the stranger.
     fn admit(
         &self,
-        guest: Option<Arc<dyn Guest>>,
+        visitor: &Visitor,
         id: &HeaderValue,
         mut request: Request<Body>,
     ) -> Result<Request<Body>, Box<Response>> {
@@ -96,9 +98,8 @@ impl Front {
             return refuse(routes::method_not_allowed().into_response());
         }
         if let Some(principal) = principal {
-            let id = id.to_str().unwrap_or_default();
             let trace = request.headers().get("traceparent").and_then(|trace| trace.to_str().ok());
-            let visit = Visit::new(guest, &principal, id, trace);
+            let visit = Visit::new(visitor, &principal, id, trace);
             // Commands are refused, and recorded, at the gate; the rest is refused here.
             if visit.is_impostor() && !routes::is_command(request.uri().path()) && !is_open(request.uri()) {
                 return refuse(Failure::forbidden("this token is somebody else's").into_response());
@@ -131,9 +132,13 @@ fn request_id(headers: &HeaderMap) -> HeaderValue {
     if let Some(id) = given.and_then(|id| HeaderValue::from_str(id).ok()) {
         return id;
     }
-    let nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let nanos = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
     // Only uniqueness is wanted: the time tells the requests of one process apart when the count does not, and what the
     // count began with tells processes apart.
     let number = COUNT.fetch_add(1, Ordering::Relaxed) & 0xffff_ffff_ffff;
-    HeaderValue::from_str(&format!("req-{nanos}-{number:012x}")).unwrap_or(HeaderValue::from_static("req"))
+    let mut id = String::with_capacity(LONGEST_OWN_ID);
+    // Text always takes what is written to it.
+    let _ = write!(id, "req-{nanos}-{number:012x}");
+    HeaderValue::from_maybe_shared(Bytes::from(id)).unwrap_or(HeaderValue::from_static("req"))
 }

@@ -37,6 +37,11 @@ impl Formatter for PageSafe {
         fragment: &str,
     ) -> io::Result<()> {
         let bytes = fragment.as_bytes();
+        // Most text has nothing of the kind, and without a way out of the loop several bytes are looked at together.
+        let may_escape = |byte: &u8| matches!(byte, b'<' | b'>' | b'&' | 0xe2);
+        if !bytes.iter().fold(false, |found, byte| found | may_escape(byte)) {
+            return writer.write_all(bytes);
+        }
         let mut done = 0;
         let mut at = 0;
         while at < bytes.len() {

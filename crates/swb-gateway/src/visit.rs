@@ -3,8 +3,9 @@
 //! Who connected was asked once, when the connection came; a token says as whom a request wants to act. The gate knows
 //! better if the two do not fit: a user's token in the hands of an agent is worth nothing.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use axum::http::HeaderValue;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use swb_bus::gate::{Admission, Command, Guest, Receipt};
@@ -13,7 +14,7 @@ use swb_proto::error::{
     ERR_CURSOR_AHEAD, ERR_HANDLER, ERR_INTERNAL, ERR_INVALID_PARAMS, ERR_INVALID_REQUEST, ERR_OVERLOADED,
     ERR_POLICY_DENIED, ERR_SESSION_NOT_FOUND, ERR_SHUTTING_DOWN, ERR_UNAUTHORIZED,
 };
-use swb_proto::id::SessionId;
+use swb_proto::id::{CorrelationId, SessionId};
 use swb_proto::method::Method;
 use swb_proto::trace::TraceParent;
 use swb_proto::{Actor, BusError, BusPayload, BusResult, Meta};
@@ -22,12 +23,52 @@ use crate::auth::Principal;
 use crate::failure::{ErrorCode, Failure};
 use crate::messages::Scope;
 
+/// Whoever is at the other end of a connection.
+#[derive(Debug)]
+pub(crate) struct Visitor {
+    guest: Option<Arc<dyn Guest>>,
+    /// As whom it acted last. Nearly all connections act as one principal from the first request to the last.
+    last: Mutex<Option<(Principal, Arc<Caller>)>>,
+}
+
+impl Visitor {
+    /// Without a guest there is no gate, and a token says it all.
+    pub(crate) fn new(guest: Option<Arc<dyn Guest>>) -> Self {
+        Visitor { guest, last: Mutex::default() }
+    }
+
+    fn caller(&self, principal: &Principal, correlation_id: Option<CorrelationId>) -> Arc<Caller> {
+        let is_part_of_something = correlation_id.is_some();
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, caller)) = &*last
+            && known == principal
+            && !is_part_of_something
+        {
+            return Arc::clone(caller);
+        }
+        let context = Meta { actor: Some(principal.actor()), correlation_id, ..Meta::default() };
+        let caller = Arc::new(in_context(self.guest.as_ref(), context));
+        if !is_part_of_something {
+            *last = Some((principal.clone(), Arc::clone(&caller)));
+        }
+        caller
+    }
+}
+
+/// Who somebody is in a context: the gate knows, where there is one.
+fn in_context(guest: Option<&Arc<dyn Guest>>, context: Meta) -> Caller {
+    match guest {
+        Some(guest) => guest.caller(context),
+        None => Caller::new(context),
+    }
+}
+
 /// A request, by whom and under which id.
 #[derive(Debug, Clone)]
 pub(crate) struct Visit {
     guest: Option<Arc<dyn Guest>>,
     caller: Arc<Caller>,
-    request_id: String,
+    request_id: HeaderValue,
 }
 
 /// What is recorded of a command about messages. Their texts are not the record's business.
@@ -43,18 +84,13 @@ struct About<'a> {
 impl Visit {
     /// `trace` is the trace that the request says it is part of.
     pub(crate) fn new(
-        guest: Option<Arc<dyn Guest>>,
+        visitor: &Visitor,
         principal: &Principal,
-        request_id: &str,
+        request_id: &HeaderValue,
         trace: Option<&str>,
     ) -> Self {
-        let correlation_id = trace.and_then(TraceParent::correlation);
-        let context = Meta { actor: Some(principal.actor()), correlation_id, ..Meta::default() };
-        let caller = match &guest {
-            Some(guest) => guest.caller(context),
-            None => Caller::new(context),
-        };
-        Visit { guest, caller: Arc::new(caller), request_id: request_id.to_owned() }
+        let caller = visitor.caller(principal, trace.and_then(TraceParent::correlation));
+        Visit { guest: visitor.guest.clone(), caller, request_id: request_id.clone() }
     }
 
     /// The same request, in a session.
@@ -66,11 +102,7 @@ impl Visit {
             correlation_id: self.caller.correlation().cloned(),
             ..Meta::default()
         };
-        let caller = match &self.guest {
-            Some(guest) => guest.caller(context),
-            None => Caller::new(context),
-        };
-        Visit { caller: Arc::new(caller), ..self.clone() }
+        Visit { caller: Arc::new(in_context(self.guest.as_ref(), context)), ..self.clone() }
     }
 
     /// Whether it came with the token of somebody else.
@@ -151,7 +183,9 @@ impl Visit {
         payload: &BusPayload,
     ) -> Result<Option<Box<dyn Receipt>>, BusError> {
         let Some(guest) = &self.guest else { return Ok(None) };
-        let command = Command { id: Some(&self.request_id), method, params, payload, can_wait: true };
+        // It is visible text: what is not would not have been taken.
+        let id = self.request_id.to_str().ok();
+        let command = Command { id, method, params, payload, can_wait: true };
         let admitted = match guest.admit(&self.caller, &command) {
             Admission::Go(receipt) => receipt,
             Admission::Wait(agreed) => agreed.await?,

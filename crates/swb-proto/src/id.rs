@@ -51,6 +51,8 @@ macro_rules! ids {
             pub fn from_ulid(unique: Ulid) -> Self { $name(prefixed($prefix, unique)) }
             /// The id as text.
             pub fn as_str(&self) -> &str { &self.0 }
+            /// The text itself.
+            pub fn into_string(self) -> String { self.0 }
         }
         impl TryFrom<String> for $name {
             type Error = InvalidId;

@@ -1,9 +1,10 @@
 //! One command after the other: may it go on, must somebody agree, or not at all?
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use swb_bus::Caller;
 use swb_bus::gate::{Admission, Command, Guest, Receipt};
@@ -20,7 +21,8 @@ use super::identity::Identity;
 use super::question::Question;
 use super::receipt::Owed;
 use crate::approvals::Approvals;
-use crate::record::{Start, Started};
+use crate::policy::Ruling;
+use crate::record::{Shown, Start, Started};
 
 /// Somebody whom the gate has met.
 #[derive(Debug)]
@@ -37,24 +39,16 @@ impl Guest for Known {
     fn admit(&self, caller: &Arc<Caller>, command: &Command<'_>) -> Admission {
         let errand = Errand::new(&self.house, caller, command);
         if let Some(error) = self.turned_away(caller, command) {
-            return errand.refuse(None, error);
+            return errand.refuse(&Shown::of(&errand.question.input), None, error);
         }
-        let decision = errand.decide(Approved::No);
-        match decision.answer {
-            Answer::Allow => errand.go(errand.recorded(&decision, None)),
-            Answer::Deny => {
-                let recorded = errand.recorded(&decision, None);
-                let error = errand.denied(&decision, &recorded);
-                errand.refuse(Some(recorded), error)
-            }
+        let ruling = errand.decide(Approved::No);
+        match ruling.answer {
+            Answer::Allow => errand.go(&ruling, None),
+            Answer::Deny => errand.deny(&ruling, None, |error| error),
             Answer::NeedsApproval => match self.house.approvals.covers(&errand.question.input) {
                 Some(grant) => errand.go_if_still_allowed(Some(grant.id)),
-                None if errand.can_wait => Admission::Wait(errand.ask(decision).boxed()),
-                None => {
-                    let recorded = errand.recorded(&decision, None);
-                    let error = errand.denied(&decision, &recorded).because("APPROVAL_CANNOT_BE_AWAITED");
-                    errand.refuse(Some(recorded), error)
-                }
+                None if errand.can_wait => Admission::Wait(errand.lasting().ask(ruling).boxed()),
+                None => errand.deny(&ruling, None, |error| error.because("APPROVAL_CANNOT_BE_AWAITED")),
             },
         }
     }
@@ -84,31 +78,40 @@ impl Known {
 }
 
 /// A command on its way through the gate.
-struct Errand {
+struct Errand<'a> {
     house: Arc<HouseGate>,
     caller: Arc<Caller>,
     question: Question,
     /// The dotted name.
     method: String,
-    command_id: Option<String>,
-    params: Option<Box<RawValue>>,
+    command_id: Option<Cow<'a, str>>,
+    params: Option<Cow<'a, RawValue>>,
     can_wait: bool,
 }
 
-impl Errand {
-    fn new(house: &Arc<HouseGate>, caller: &Arc<Caller>, command: &Command<'_>) -> Self {
+impl<'a> Errand<'a> {
+    fn new(house: &Arc<HouseGate>, caller: &Arc<Caller>, command: &Command<'a>) -> Self {
         Errand {
             house: Arc::clone(house),
             caller: Arc::clone(caller),
             question: Question::new(&house.records, caller, command.method, command.params),
             method: method::dotted(command.method),
-            command_id: command.id.map(|id| id.trim_matches('"').to_owned()),
-            params: command.params.map(ToOwned::to_owned),
+            command_id: command.id.map(|id| Cow::Borrowed(id.trim_matches('"'))),
+            params: command.params.map(Cow::Borrowed),
             can_wait: command.can_wait,
         }
     }
 
-    fn decide(&self, approved: Approved) -> Decision {
+    /// The same, for longer than the line it came on.
+    fn lasting(self) -> Errand<'static> {
+        Errand {
+            command_id: self.command_id.map(|id| Cow::Owned(id.into_owned())),
+            params: self.params.map(|params| Cow::Owned(params.into_owned())),
+            ..self
+        }
+    }
+
+    fn decide(&self, approved: Approved) -> Arc<Ruling> {
         self.house.policy.decide(&self.question.input, &self.question.place(), approved)
     }
 
@@ -121,19 +124,11 @@ impl Errand {
             (_, Answer::NeedsApproval) => "needs_approval",
             (_, Answer::Deny) => "deny",
         };
-        let id = DecisionId::from_ulid(self.house.records.unique()).to_string();
+        let id = DecisionId::from_ulid(self.house.records.unique()).into_string();
         RecordedDecision { id, outcome: outcome.to_owned(), rules: spoke.rules, approval_id }
     }
 
-    fn denied(&self, decision: &Decision, recorded: &RecordedDecision) -> BusError {
-        let message = format!("{} is not allowed: {}", self.method, decision.reason());
-        BusError::new(ERR_POLICY_DENIED, message)
-            .with("decision_id", recorded.id.clone())
-            .with("rule_ids", recorded.rules.clone())
-    }
-
-    fn start(&self, decision: Option<RecordedDecision>) -> Result<Started, BusError> {
-        let attributes = to_raw_value(&self.question.input).ok();
+    fn start(&self, question: &Shown, decision: Option<RecordedDecision>) -> Result<Started, BusError> {
         let start = Start {
             method: &self.method,
             actor: self.caller.actor(),
@@ -141,16 +136,16 @@ impl Errand {
             parent_correlation_id: None,
             command_id: self.command_id.as_deref(),
             decision,
-            attributes,
-            args: self.params.as_deref().map(RawValue::get),
+            attributes: Some(question),
+            args: self.params.as_deref(),
         };
         Ok(self.house.recorder.started(start)?)
     }
 
     /// Begins: recorded now, or as soon as the disk has it. What cannot wait for the disk begins at once, and its answer
     /// waits: its end comes after its start, on the disk too.
-    fn go(&self, decision: RecordedDecision) -> Admission {
-        match self.start(Some(decision)) {
+    fn go(&self, ruling: &Ruling, approval_id: Option<String>) -> Admission {
+        match self.start(ruling.question(), Some(self.recorded(ruling, approval_id))) {
             Err(error) => Admission::Refused(error),
             Ok(started) if started.is_settled() || !self.can_wait => Admission::Go(Box::new(Owed(started))),
             Ok(started) => Admission::Wait(settled(started).boxed()),
@@ -159,18 +154,31 @@ impl Errand {
 
     /// Somebody has agreed, now or before; what the rules say to that counts.
     fn go_if_still_allowed(&self, approval_id: Option<String>) -> Admission {
-        let decision = self.decide(Approved::Yes);
-        let recorded = self.recorded(&decision, approval_id);
-        if decision.answer == Answer::Allow {
-            return self.go(recorded);
+        let ruling = self.decide(Approved::Yes);
+        if ruling.answer == Answer::Allow {
+            return self.go(&ruling, approval_id);
         }
-        let error = self.denied(&decision, &recorded);
-        self.refuse(Some(recorded), error)
+        self.deny(&ruling, approval_id, |error| error)
+    }
+
+    /// Refuses what the rules do not allow.
+    fn deny(
+        &self,
+        ruling: &Ruling,
+        approval_id: Option<String>,
+        tell: impl FnOnce(BusError) -> BusError,
+    ) -> Admission {
+        let recorded = self.recorded(ruling, approval_id);
+        let message = format!("{} is not allowed: {}", self.method, ruling.reason());
+        let error = BusError::new(ERR_POLICY_DENIED, message)
+            .with("decision_id", recorded.id.clone())
+            .with("rule_ids", recorded.rules.clone());
+        self.refuse(ruling.question(), Some(recorded), tell(error))
     }
 
     /// Records a refusal. Where that cannot be done, its cause is told instead.
-    fn refuse(&self, decision: Option<RecordedDecision>, error: BusError) -> Admission {
-        let started = match self.start(decision) {
+    fn refuse(&self, question: &Shown, decision: Option<RecordedDecision>, error: BusError) -> Admission {
+        let started = match self.start(question, decision) {
             Ok(started) => started,
             Err(unrecorded) => return Admission::Refused(unrecorded),
         };
@@ -189,7 +197,7 @@ impl Errand {
     }
 
     /// Asks a person.
-    async fn ask(self, decision: Decision) -> Result<Box<dyn Receipt>, BusError> {
+    async fn ask(self, ruling: Arc<Ruling>) -> Result<Box<dyn Receipt>, BusError> {
         let approvals = &self.house.approvals;
         let id = approvals.new_id().to_string();
         let patience = match self.caller.meta().timeout_ms {
@@ -198,19 +206,19 @@ impl Errand {
         };
         // From here on: a caller that leaves while the question is being put leaves with it.
         let asked = Asked { approvals, id: Some(id.clone()) };
-        let waiting = approvals.ask(self.request(&id, &decision), patience).await?;
+        let waiting = approvals.ask(self.request(&id, &ruling), patience).await?;
         let outcome = waiting.outcome().await;
         asked.answered();
         let outcome = outcome?;
         let admission = if outcome.is_approved() {
             self.go_if_still_allowed(Some(id))
         } else {
-            let recorded = self.recorded(&decision, Some(id.clone()));
+            let recorded = self.recorded(&ruling, Some(id.clone()));
             let error = not_agreed(&self.method, &outcome)
                 .with("decision_id", recorded.id.clone())
                 .with("rule_ids", recorded.rules.clone())
                 .with("approval_id", id);
-            self.refuse(Some(recorded), error)
+            self.refuse(ruling.question(), Some(recorded), error)
         };
         match admission {
             Admission::Go(receipt) => Ok(receipt),

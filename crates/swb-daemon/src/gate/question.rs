@@ -66,7 +66,8 @@ impl Question {
             }),
             workspace: workspace_id.map(|id| Resource::Workspace { id }),
         };
-        let mut input = Input::new(actor_of(&estate, caller), action.as_str(), about.narrowest(&action));
+        let resource = about.narrowest(&action);
+        let mut input = Input::new(actor_of(&estate, caller), action, resource);
         input.contained = caller.is_contained();
         let project_root = project.map(|project| PathBuf::from(&project.root_path));
         Question { input, project_root, session_id }

@@ -14,6 +14,7 @@ use super::layer::{Health, Kept, Layer, Reading, RuleSet, load_of};
 use super::memory::Memory;
 use super::projects::Projects;
 use super::reload;
+use super::ruling::Ruling;
 use super::sessions::{RestrictError, Sessions};
 use super::told::{Told, Whose};
 use crate::config::Config;
@@ -92,10 +93,10 @@ impl Policy {
 
     /// Decides. The first question about a project reads its rules, so this may touch the disk.
     #[must_use]
-    pub fn decide(&self, input: &Input, place: &Place<'_>, approved: Approved) -> Decision {
+    pub fn decide(&self, input: &Input, place: &Place<'_>, approved: Approved) -> Arc<Ruling> {
         match self.in_force(input, place) {
             Ok(in_force) => self.shared.memory.decide(input, &in_force, approved),
-            Err(denied) => *denied,
+            Err(denied) => Arc::new(Ruling::new(*denied, input)),
         }
     }
 

@@ -4,15 +4,18 @@
 //! (`swb_rules::policy::Input`). Most questions of a day are the same few. What each call has of its own, the hash of its
 //! arguments or the facts about a command line, makes a question that will not come again; it is not kept.
 //!
+//! With each answer the question is kept as the record shows it: that is the same every time, too.
+//!
 //! Invariants: an answer is given only for the very rules that gave it, compared by identity, and those are kept alive so
 //! that no others can take their place; memory is bounded.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use swb_rules::policy::{Approved, Decision, Input, Restrictions, Rules};
+use swb_rules::policy::{Approved, Input, Restrictions, Rules};
 
 use super::decide::InForce;
+use super::ruling::Ruling;
 
 /// Questions kept. Whoever asks more different ones than this in a row gains nothing from a memory.
 const MOST: usize = 512;
@@ -30,21 +33,22 @@ struct State {
 #[derive(Debug, Default)]
 struct Known {
     restrictions: Vec<Arc<Restrictions>>,
-    answers: [Option<Decision>; 2],
+    answers: [Option<Arc<Ruling>>; 2],
 }
 
 impl Memory {
     /// What these rules say, as they said before or by asking them.
-    pub(super) fn decide(&self, input: &Input, in_force: &InForce, approved: Approved) -> Decision {
+    pub(super) fn decide(&self, input: &Input, in_force: &InForce, approved: Approved) -> Arc<Ruling> {
+        let decided = || Arc::new(Ruling::new(in_force.decide(input, approved), input));
         if input.arguments.is_some() || input.shell.is_some() {
-            return in_force.decide(input, approved);
+            return decided();
         }
-        if let Some(decision) = self.state().recall(input, in_force, approved) {
-            return decision;
+        if let Some(ruling) = self.state().recall(input, in_force, approved) {
+            return ruling;
         }
-        let decision = in_force.decide(input, approved);
-        self.state().keep(input, in_force, approved, &decision);
-        decision
+        let ruling = decided();
+        self.state().keep(input, in_force, approved, &ruling);
+        ruling
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -53,13 +57,13 @@ impl Memory {
 }
 
 impl State {
-    fn recall(&self, input: &Input, in_force: &InForce, approved: Approved) -> Option<Decision> {
+    fn recall(&self, input: &Input, in_force: &InForce, approved: Approved) -> Option<Arc<Ruling>> {
         let rules = self.rules.as_ref().filter(|rules| Arc::ptr_eq(rules, &in_force.rules));
         let known = rules.and_then(|_| self.known.get(input)).filter(|known| known.is_of(in_force))?;
         known.answers[usize::from(approved == Approved::Yes)].clone()
     }
 
-    fn keep(&mut self, input: &Input, in_force: &InForce, approved: Approved, decision: &Decision) {
+    fn keep(&mut self, input: &Input, in_force: &InForce, approved: Approved, ruling: &Arc<Ruling>) {
         let same = self.rules.as_ref().is_some_and(|rules| Arc::ptr_eq(rules, &in_force.rules));
         if !same || self.known.len() >= MOST {
             self.known.clear();
@@ -69,7 +73,7 @@ impl State {
         if !known.is_of(in_force) {
             *known = Known { restrictions: in_force.restrictions.clone(), ..Known::default() };
         }
-        known.answers[usize::from(approved == Approved::Yes)] = Some(decision.clone());
+        known.answers[usize::from(approved == Approved::Yes)] = Some(Arc::clone(ruling));
     }
 }
 

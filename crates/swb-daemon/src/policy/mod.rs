@@ -21,10 +21,12 @@ mod layer;
 mod memory;
 mod projects;
 mod reload;
+mod ruling;
 mod sessions;
 mod told;
 
 pub use decide::{Place, Policy};
 pub use layer::{Health, Load, load_of};
+pub use ruling::Ruling;
 pub use sessions::RestrictError;
 pub use swb_policy::{Asked, RuleFile, RuleFolder, ToolCall, Workspace, WrongCall};

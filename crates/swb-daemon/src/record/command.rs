@@ -16,7 +16,7 @@ use swb_proto::error::{
 use swb_proto::run::{RunBody, ToldStatus};
 use swb_proto::{Actor, BusError, BusPayload, BusResult, Meta};
 
-use super::{RecordError, Recorder, shown};
+use super::{RecordError, Recorder, Shown, shown};
 use crate::telemetry::CommandEnd;
 
 /// A command that begins.
@@ -35,9 +35,9 @@ pub struct Start<'a> {
     /// Why it may be done, or may not.
     pub decision: Option<RecordedDecision>,
     /// What that was decided on.
-    pub attributes: Option<Box<RawValue>>,
+    pub attributes: Option<&'a Shown>,
     /// Its arguments, as they came.
-    pub args: Option<&'a str>,
+    pub args: Option<&'a RawValue>,
 }
 
 impl Recorder {
@@ -63,18 +63,20 @@ impl Recorder {
             ..Entry::start(Moment::now(), start.method)
         };
         let mut found = Vec::new();
-        if let Some(args) = start.args.filter(|args| !shown::is_empty(args)) {
-            entry.args_hash = Some(self.log.hash_arguments(args.as_bytes()));
+        if let Some(args) = start.args.filter(|args| !shown::is_empty(args.get())) {
+            entry.args_hash = Some(self.log.hash_arguments(args.get().as_bytes()));
             entry.args = shown::arguments(start.method, args, &mut found);
         }
-        entry.attributes = start.attributes.map(|value| shown::value(value, &mut found));
+        if let Some(Shown { json, found: in_attributes }) = start.attributes {
+            entry.attributes = Some(json.clone());
+            found.extend(in_attributes);
+        }
         found.sort_unstable();
         found.dedup();
         entry.redacted = found.into_iter().map(str::to_owned).collect();
-        let ticket = self.log.append(&entry)?;
         let place = match self.durability {
-            Durability::Written => Place::At(ticket.wait()?.number),
-            Durability::Synced => Place::Coming(ticket),
+            Durability::Written => Place::At(self.log.append_now(&entry)?.number),
+            Durability::Synced => Place::Coming(self.log.append(&entry)?),
         };
         self.counts.decided(entry.decision.as_ref());
         // The end repeats the ids, not the arguments.

@@ -40,6 +40,7 @@ use announce::Announcer;
 pub(crate) use care::{Care, recorded, tell_of};
 pub use command::{Recorded, Start, Started};
 pub use refusal::{RecordError, presentable};
+pub use shown::Shown;
 pub(crate) use tool::ToolDecision;
 
 use crate::config::AuditConfig;

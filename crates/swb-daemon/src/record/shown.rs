@@ -3,7 +3,8 @@
 //! Long values are cut before they are looked through, so that a megabyte costs no more than a page. A cut never lies
 //! inside a secret that would then not be recognised: [`RedactedStream`] keeps back what is not decided yet.
 
-use serde_json::value::RawValue;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use swb_journal::audit::Json;
 use swb_rules::redact::{self, RedactedStream, is_plain_json, redact_json};
@@ -21,20 +22,41 @@ const CONTEXT: &str = "_meta";
 /// The method whose arguments are key presses.
 const TYPED: &str = "terminal.input";
 
+/// Something as the record shows it, made once and shown as often as wanted.
+#[derive(Debug, Clone)]
+pub struct Shown {
+    pub(super) json: Json,
+    /// The rules of redaction that found something in it.
+    pub(super) found: Vec<&'static str>,
+}
+
+impl Shown {
+    /// A value without its secrets, and never more than a few kilobytes of it.
+    #[must_use]
+    pub fn of(value: &impl Serialize) -> Self {
+        let mut found = Vec::new();
+        let json = match to_raw_value(value) {
+            Ok(json) => shown(json, &mut found),
+            // It has a member whose name is not text: nothing that anybody means to show.
+            Err(_) => Value::Null.into(),
+        };
+        Shown { json, found }
+    }
+}
+
 /// Nothing was said.
 pub(super) fn is_empty(args: &str) -> bool {
     matches!(args.trim(), "" | "{}" | "null" | "[]")
 }
 
 /// The arguments of a method.
-pub(super) fn arguments(method: &str, args: &str, found: &mut Vec<&'static str>) -> Option<Json> {
+pub(super) fn arguments(method: &str, args: &RawValue, found: &mut Vec<&'static str>) -> Option<Json> {
+    let (raw, args) = (args, args.get());
     let is_shown_whole = args.len() <= ARGUMENTS && method != TYPED && !args.contains(CONTEXT);
-    if is_shown_whole
-        && is_plain_json(args)
-        && let Ok(args) = RawValue::from_string(args.to_owned())
-    {
-        return Some(args.into());
+    if is_shown_whole && is_plain_json(args) {
+        return Some(raw.to_owned().into());
     }
+    // What is JSON and still cannot be read holds a number that is too large.
     let mut value: Value =
         serde_json::from_str(args).unwrap_or_else(|_| json!({ "unreadable_bytes": args.len() }));
     if let Value::Object(members) = &mut value {
@@ -52,8 +74,7 @@ pub(super) fn arguments(method: &str, args: &str, found: &mut Vec<&'static str>)
     Some(value.into())
 }
 
-/// Any other value.
-pub(super) fn value(json: Box<RawValue>, found: &mut Vec<&'static str>) -> Json {
+fn shown(json: Box<RawValue>, found: &mut Vec<&'static str>) -> Json {
     let bytes = json.get().len();
     if bytes <= ARGUMENTS && is_plain_json(json.get()) {
         return json.into();

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use serde_json::value::to_raw_value;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use swb_journal::audit::{AuditReader, Kind, Record, RecordedDecision, verify};
 use swb_proto::error::{ERR_HANDLER, ERR_POLICY_DENIED, ERR_TIMEOUT};
@@ -24,7 +24,7 @@ fn meta() -> Meta {
     }
 }
 
-fn start<'a>(method: &'a str, actor: &'a Actor, meta: &'a Meta, args: Option<&'a str>) -> Start<'a> {
+fn start<'a>(method: &'a str, actor: &'a Actor, meta: &'a Meta, args: Option<&'a RawValue>) -> Start<'a> {
     Start {
         method,
         actor,
@@ -37,9 +37,13 @@ fn start<'a>(method: &'a str, actor: &'a Actor, meta: &'a Meta, args: Option<&'a
     }
 }
 
+fn raw(json: &str) -> Box<RawValue> {
+    RawValue::from_string(json.to_owned()).unwrap()
+}
+
 /// Begins a command of the local user.
 fn begin(recorder: &Arc<Recorder>, method: &str, args: &str) -> Started {
-    recorder.started(start(method, &Actor::local_user(), &meta(), Some(args))).unwrap()
+    recorder.started(start(method, &Actor::local_user(), &meta(), Some(&raw(args)))).unwrap()
 }
 
 fn run(recorder: &Arc<Recorder>, method: &str, args: &str, result: &BusResult) {
@@ -64,11 +68,12 @@ fn a_command_has_a_start_and_an_end_that_names_it() {
         approval_id: None,
     };
     let (actor, meta) = (Actor::local_user(), meta());
+    let args = raw(r#"{"name":"x","_meta":{"session_id":"sess_1"}}"#);
     let started = recorder
         .started(Start {
             decision: Some(decision.clone()),
-            attributes: to_raw_value(&json!({ "action": "session.create" })).ok(),
-            ..start("session.create", &actor, &meta, Some(r#"{"name":"x","_meta":{"session_id":"sess_1"}}"#))
+            attributes: Some(&Shown::of(&json!({ "action": "session.create" }))),
+            ..start("session.create", &actor, &meta, Some(&args))
         })
         .unwrap();
     assert!(started.is_settled());
@@ -110,7 +115,7 @@ fn no_secret_reaches_the_file() {
     let (actor, meta) = (Actor::local_user(), meta());
     let started = recorder
         .started(Start {
-            attributes: to_raw_value(&attributes).ok(),
+            attributes: Some(&Shown::of(&attributes)),
             ..start("policy.decide", &actor, &meta, None)
         })
         .unwrap();
@@ -280,14 +285,15 @@ fn arguments_of_any_shape_are_taken() {
         ("[1,2]", Some(json!([1, 2]))),
         ("\"text\"", Some(json!("text"))),
         ("{\"_meta\":{}}", None),
-        ("{broken", Some(json!({ "unreadable_bytes": 7 }))),
+        ("[1e999,\n2]", Some(json!({ "unreadable_bytes": 10 }))),
     ] {
-        assert_eq!(super::shown::arguments("a.b", args, &mut Vec::new()), shown.map(Into::into), "{args}");
+        let seen = super::shown::arguments("a.b", &raw(args), &mut Vec::new());
+        assert_eq!(seen, shown.map(Into::into), "{args}");
     }
     assert!([" {} ", "", "null"].iter().all(|args| super::shown::is_empty(args)));
     let deep = format!("{}1{}", "[".repeat(120), "]".repeat(120));
     assert!(
-        super::shown::arguments("a.b", &deep, &mut Vec::new())
+        super::shown::arguments("a.b", &raw(&deep), &mut Vec::new())
             .is_some_and(|value| value.value() != Value::Null)
     );
 }

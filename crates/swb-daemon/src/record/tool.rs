@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
-use serde_json::value::RawValue;
+use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 use swb_journal::audit::RecordedDecision;
 use swb_proto::{Actor, BusResult, Meta};
 
-use super::{RecordError, Recorder, Start};
+use super::{RecordError, Recorder, Shown, Start};
 
 /// A decision that is final.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(crate) struct ToolDecision<'a> {
     pub(crate) meta: &'a Meta,
     pub(crate) decision: RecordedDecision,
     /// What it was made on.
-    pub(crate) attributes: Option<Box<RawValue>>,
+    pub(crate) attributes: &'a Shown,
     /// What the agent is told; a refusal is an error here.
     pub(crate) outcome: BusResult,
 }
@@ -48,8 +48,8 @@ impl Recorder {
             parent_correlation_id: None,
             command_id: decision.approval_id.clone().as_deref(),
             decision: Some(decision),
-            attributes,
-            args: Some(&told.to_string()),
+            attributes: Some(attributes),
+            args: to_raw_value(&told).ok().as_deref(),
         })?;
         started.settled().await?;
         started.ended(&outcome).settled().await?;

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 use swb_bus::{BusHandler, CallContext};
 use swb_journal::audit::RecordedDecision;
@@ -25,7 +24,7 @@ use super::{no_method, wrong_payload};
 use crate::approvals::Approvals;
 use crate::gate::ancestry;
 use crate::policy::{Asked, Place, Policy, ToolCall, Workspace, WrongCall};
-use crate::record::{Recorder, ToolDecision};
+use crate::record::{Recorder, Shown, ToolDecision};
 use crate::records::Records;
 
 /// Most subagents between a session and the one that acts.
@@ -179,7 +178,7 @@ impl PolicyDesk {
                 actor: ctx.caller().actor(),
                 meta: &meta,
                 decision,
-                attributes: to_raw_value(input).ok(),
+                attributes: &Shown::of(input),
                 outcome: told,
             })
             .await?;

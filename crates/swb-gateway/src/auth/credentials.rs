@@ -36,5 +36,5 @@ pub(crate) fn split_prefix(uri: &Uri) -> Option<(&str, Option<Uri>)> {
         Some(query) => format!("/{rest}?{query}"),
         None => format!("/{rest}"),
     };
-    Some((token, path_and_query.parse().ok()))
+    Some((token, Uri::try_from(path_and_query).ok()))
 }

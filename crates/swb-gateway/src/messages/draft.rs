@@ -87,7 +87,7 @@ fn read(bytes: &[u8], mut named: Option<&mut Named>) -> Result<Draft, Failure> {
     }
     let mut draft = Draft::default();
     for (key, value) in &serde_json::from_slice::<Fields<'_>>(bytes).map_err(invalid)?.0 {
-        match (key.to_lowercase().as_str(), named.as_deref_mut()) {
+        match (&*lower(key), named.as_deref_mut()) {
             ("project_id", Some(named)) => named.project = text(key, value)?,
             ("task_id", Some(named)) => named.task = text(key, value)?,
             ("run_id", Some(named)) => named.run = text(key, value)?,
@@ -110,7 +110,7 @@ fn parent(key: &str, value: &RawValue) -> Result<Parent<'static>, Failure> {
         return Ok(parent);
     }
     for (key, value) in &serde_json::from_str::<Fields<'_>>(value.get()).map_err(invalid)?.0 {
-        match key.to_lowercase().as_str() {
+        match &*lower(key) {
             "msg_id" | "msgid" => parent.id = text(key, value)?.into(),
             "kind" => parent.kind = text(key, value)?.into(),
             "meta" => {
@@ -126,7 +126,7 @@ fn parent(key: &str, value: &RawValue) -> Result<Parent<'static>, Failure> {
 fn link(_: &str, value: &RawValue) -> Result<Link<'static>, Failure> {
     let mut link = Link::default();
     for (key, value) in &serde_json::from_str::<Fields<'_>>(value.get()).map_err(invalid)?.0 {
-        match key.to_lowercase().as_str() {
+        match &*lower(key) {
             "url" => link.url = text(key, value)?.into(),
             "label" => link.label = text(key, value)?.into(),
             "kind" => link.kind = text(key, value)?.into(),
@@ -134,6 +134,12 @@ fn link(_: &str, value: &RawValue) -> Result<Link<'static>, Failure> {
         }
     }
     Ok(link)
+}
+
+/// A key in lower case, as nearly all are sent.
+fn lower(key: &str) -> Cow<'_, str> {
+    let is_lower = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
+    if key.bytes().all(is_lower) { Cow::Borrowed(key) } else { Cow::Owned(key.to_lowercase()) }
 }
 
 /// A text; null is an empty one.

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -32,11 +33,11 @@ pub(crate) struct Posted<'a> {
 pub(crate) async fn post_v1(
     State(app): State<Arc<App>>,
     Extension(visit): Extension<Visit>,
-    headers: HeaderMap,
+    once: Once,
     body: Body,
 ) -> Result<Response, Failure> {
     let (scope, draft) = draft::for_v1(&draft::read_message(body).await?)?;
-    post(&app, &visit, &headers, &scope, draft).await
+    post(&app, &visit, &scope, once.of(draft)).await
 }
 
 /// `POST /api/projects/{project}[/tasks/{task}]/messages`.
@@ -44,25 +45,34 @@ pub(crate) async fn post_path(
     State(app): State<Arc<App>>,
     Extension(visit): Extension<Visit>,
     ProjectPath(scope): ProjectPath,
-    headers: HeaderMap,
+    once: Once,
     body: Body,
 ) -> Result<Response, Failure> {
     let draft = draft::for_path(&draft::read_message(body).await?, &scope)?;
-    post(&app, &visit, &headers, &scope, draft).await
+    post(&app, &visit, &scope, once.of(draft)).await
 }
 
-async fn post(
-    app: &App,
-    visit: &Visit,
-    headers: &HeaderMap,
-    scope: &Scope,
-    mut draft: Draft,
-) -> Result<Response, Failure> {
-    if let Some(key) = headers.get("idempotency-key") {
-        let key = key.to_str().unwrap_or_default().trim();
-        let key = IdempotencyKey::new(key).map_err(|error| Failure::bad_request(error.to_string()))?;
-        draft.idempotency_key = Some(key);
+/// The header that lets a message be posted only once, however often it is sent.
+#[derive(Debug)]
+pub(crate) struct Once(Option<IdempotencyKey>);
+
+impl Once {
+    fn of(self, draft: Draft) -> Draft {
+        Draft { idempotency_key: self.0, ..draft }
     }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Once {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        let Some(key) = parts.headers.get("idempotency-key") else { return Ok(Once(None)) };
+        let key = IdempotencyKey::new(key.to_str().unwrap_or_default().trim());
+        key.map(|key| Once(Some(key))).map_err(|error| Failure::bad_request(error.to_string()))
+    }
+}
+
+async fn post(app: &App, visit: &Visit, scope: &Scope, draft: Draft) -> Result<Response, Failure> {
     let kind = draft.kind.clone();
     let post = app.buses.append(scope, draft, visit.actor().clone());
     let appended = visit.pass("message/post", scope, Some(&kind), post).await?;

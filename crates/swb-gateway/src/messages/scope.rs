@@ -1,9 +1,7 @@
 //! Which bus a request means. Names come from outside and become folder names, so they are judged here, and the journal
 //! judges them again while it walks.
 
-use std::collections::HashMap;
-
-use axum::extract::{FromRequestParts, Path};
+use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
 
 use super::query::Query;
@@ -52,18 +50,16 @@ impl<S: Send + Sync> FromRequestParts<S> for ProjectPath {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
-        let Path(names) = Path::<HashMap<String, String>>::from_request_parts(parts, state)
+        let names = RawPathParams::from_request_parts(parts, state)
             .await
             .map_err(|_| Failure::bad_request("the path is not valid UTF-8"))?;
         // An encoded slash would have been two segments: no route has that shape.
-        if names.values().any(|name| name.contains('/')) {
+        if names.iter().any(|(_, name)| name.contains('/')) {
             return Err(Failure::not_found());
         }
-        let task = match names.get("task") {
-            Some(task) => Some(identifier("task_id", task)?),
-            None => None,
-        };
-        let project = identifier("project_id", names.get("project").map_or("", String::as_str))?;
+        let named = |which| names.iter().find_map(|(name, value)| (name == which).then_some(value));
+        let task = named("task").map(|task| identifier("task_id", task)).transpose()?;
+        let project = identifier("project_id", named("project").unwrap_or_default())?;
         Ok(ProjectPath(Scope { project, task }))
     }
 }

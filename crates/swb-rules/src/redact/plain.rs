@@ -14,19 +14,43 @@ use super::json::{MAX_DEPTH, has_part};
 /// Whether JSON surely holds no secret, to be seen from its text alone. If not, it may or may not.
 #[must_use]
 pub fn is_plain_json(text: &str) -> bool {
-    let mut flat = Vec::with_capacity(text.len());
-    let mut depth = 0;
-    for byte in text.bytes() {
-        match byte {
-            // Escapes hide letters, breaks of lines cut words, and other alphabets have letters that become ours.
-            b'\\' | 0..=0x1f | 0x7f.. => return false,
-            b'{' | b'[' => depth += 1,
-            _ if byte.is_ascii_alphanumeric() => flat.push(byte.to_ascii_lowercase()),
-            _ => {}
-        }
+    let bytes = text.as_bytes();
+    // Escapes hide letters, breaks of lines cut words, and other alphabets have letters that become ours. Without a way
+    // out of the loop several bytes are looked at together.
+    let hides = |byte: &u8| matches!(byte, b'\\' | 0..=0x1f | 0x7f..);
+    if bytes.iter().fold(false, |found, byte| found | hides(byte)) {
+        return false;
     }
-    depth <= MAX_DEPTH && !anchors::any(text.as_bytes()) && !has_part(&flat)
+    let opened = bytes.iter().filter(|byte| matches!(byte, b'{' | b'[')).count();
+    opened <= MAX_DEPTH && !anchors::any(bytes) && !has_part(&flat(bytes))
 }
+
+/// The letters and digits, in lower case.
+fn flat(bytes: &[u8]) -> Vec<u8> {
+    let mut flat = vec![0; bytes.len()];
+    let mut length = 0;
+    for byte in bytes {
+        // What does not belong there is written over by the next: cheaper than to decide each time.
+        let letter = FLAT[usize::from(*byte)];
+        flat[length] = letter;
+        length += usize::from(letter != 0);
+    }
+    flat.truncate(length);
+    flat
+}
+
+/// Letters and digits in lower case; nothing for the rest.
+const FLAT: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        if byte.is_ascii_alphanumeric() {
+            table[byte as usize] = byte.to_ascii_lowercase();
+        }
+        byte += 1;
+    }
+    table
+};
 
 #[cfg(test)]
 mod tests {
