@@ -14,8 +14,8 @@ use std::sync::{Arc, PoisonError};
 use thiserror::Error;
 
 use super::MessageBus;
+use super::folder::OpenError;
 use super::message_id::MessageId;
-use super::place::OpenError;
 use super::posting::Posting;
 use super::read::ReadError;
 use super::record::Draft;
@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn a_failed_sync_fails_what_it_was_to_cover_and_nothing_else() {
         let segment = |file: std::fs::File| {
-            let identity = crate::message_bus::place::FileIdentity { device: 0, inode: 0 };
+            let identity = crate::message_bus::identity::FileIdentity { device: 0, inode: 0 };
             Arc::new(Segment { file: Arc::new(file), name: "".into(), identity, opened_len: 0 })
         };
         let whole = segment(tempfile::tempfile().unwrap());

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::MessageBus;
+use super::folder::{Folder, OpenError};
 use super::index::Key;
 use super::lock;
-use super::place::{Folder, OpenError};
 use super::read::ReadErrorKind;
 use super::record::Message;
 use super::timestamp::Timestamp;

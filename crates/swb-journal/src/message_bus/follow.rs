@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 use rustix::fs::CWD;
 
 use super::MessageBus;
-use super::place::{BusPath, FileIdentity};
+use super::identity::FileIdentity;
+use super::place::BusPath;
 use super::read::{ReadError, ReadErrorKind};
 use super::tail::{FollowEvent, FollowFrom, Polled, Tail};
 use crate::watch::{self, Signal, Subscription};

@@ -12,8 +12,11 @@
 //! The header also keeps the offsets of the newest openers, one per 64 KiB: starting points for reading the last
 //! records of files whose bodies all look like headers (see [`super::parse::synchronise`]).
 //!
-//! Layout, little endian: `magic 8 | device 8 | inode 8 | covered 8 | count 8 | slots 8 | tail 64 | marks n 8 | marks
-//! 8 × n … | crc32 4` in 1024 bytes, then the slots.
+//! The file is a page with the `header`, then the slots; `key` says where something belongs, `found` what a file has.
+
+mod found;
+mod header;
+mod key;
 
 use std::fs::File;
 use std::io;
@@ -22,18 +25,14 @@ use std::os::unix::fs::FileExt;
 
 use rustix::fs::OFlags;
 
+use super::folder::Folder;
 use super::lock;
-use super::place::{FileIdentity, Folder};
-use super::record::Record;
-use super::segment::{self, Patience, Position, Segment};
+use super::segment::{self, Segment};
+use found::Found;
+use header::{Header, PAGE, u64_at};
+pub(super) use key::Key;
+use key::{OFFSET_BITS, fingerprint, home, slot_of};
 
-const MAGIC: &[u8; 8] = b"SWBIDX\x001";
-const PAGE: usize = 1024;
-const TAIL: usize = 64;
-const MARK_SPACING: u64 = 64 << 10;
-const MAX_MARKS: usize = 64;
-const MARKS_AT: usize = 56 + TAIL;
-const OFFSET_BITS: u32 = 40;
 const MIN_SLOTS: u64 = 1 << 12;
 /// Slots read at once while probing.
 const PROBE: usize = 16;
@@ -45,37 +44,6 @@ pub(super) fn file_name(segment: &str) -> String {
     format!("{segment}.idx")
 }
 
-/// What is looked up.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Key<'a> {
-    Id(&'a str),
-    Idempotency(&'a str),
-}
-
-impl Key<'_> {
-    pub(super) fn matches(self, record: &Record<'_>) -> bool {
-        match self {
-            Self::Id(id) => record.id == id,
-            Self::Idempotency(key) => record.idempotency_key.as_deref() == Some(key),
-        }
-    }
-
-    /// FNV-1a, with the kind of key mixed in and the bits stirred at the end.
-    fn hash(self) -> u64 {
-        let (kind, text) = match self {
-            Self::Id(id) => (b'i', id),
-            Self::Idempotency(key) => (b'k', key),
-        };
-        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-        for byte in std::iter::once(kind).chain(text.bytes()) {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-        hash ^= hash >> 29;
-        hash = hash.wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        hash ^ (hash >> 32)
-    }
-}
-
 /// An index that fits its file.
 #[derive(Debug)]
 pub(super) struct Index {
@@ -83,16 +51,6 @@ pub(super) struct Index {
     header: Header,
     /// The header as it is in the file.
     page: Vec<u8>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Header {
-    identity: FileIdentity,
-    covered: u64,
-    count: u64,
-    slots: u64,
-    tail: [u8; TAIL],
-    marks: Vec<u64>,
 }
 
 impl Index {
@@ -191,7 +149,7 @@ impl Index {
             return Ok(None);
         }
         if let Some(mut index) = Self::load(side, &name, segment, len)? {
-            let found = collect(segment, index.header.covered)?;
+            let found = Found::behind(segment, index.header.covered)?;
             let total = index.header.count + found.entries.len() as u64;
             if total * 2 <= index.header.slots {
                 index.insert(&found)?;
@@ -207,7 +165,7 @@ impl Index {
     }
 
     fn build(side: &Folder, segment: &Segment, name: &str) -> io::Result<Option<Self>> {
-        let found = collect(segment, 0)?;
+        let found = Found::behind(segment, 0)?;
         let slots = (found.entries.len() as u64 * 4).next_power_of_two().max(MIN_SLOTS);
         let mut table = vec![0_u64; usize::try_from(slots).unwrap_or(0)];
         for (hash, offset) in &found.entries {
@@ -221,14 +179,7 @@ impl Index {
                 position = (position + 1) % slots;
             }
         }
-        let mut header = Header {
-            identity: segment.identity,
-            covered: 0,
-            count: 0,
-            slots,
-            tail: [0; TAIL],
-            marks: Vec::new(),
-        };
+        let mut header = Header::new(segment.identity, slots);
         header.advance(segment, &found)?;
         let page = header.encode();
         let mut bytes = page.clone();
@@ -243,7 +194,7 @@ impl Index {
         Ok(Some(Self { file, header, page }))
     }
 
-    fn insert(&self, found: &Collected) -> io::Result<()> {
+    fn insert(&self, found: &Found) -> io::Result<()> {
         for (hash, offset) in &found.entries {
             let wanted = slot_of(*hash, *offset);
             let mut free = None;
@@ -263,139 +214,6 @@ impl Index {
     }
 }
 
-/// Keys of closed records and the opener behind the last of them.
-struct Collected {
-    entries: Vec<(u64, u64)>,
-    marks: Vec<u64>,
-    covered: u64,
-}
-
-fn collect(segment: &Segment, from: u64) -> io::Result<Collected> {
-    let start = if from == 0 { Position::START } else { Position::between(from) };
-    let (mut entries, mut marks) = (Vec::new(), Vec::new());
-    let mut next_mark = from;
-    let end =
-        segment::scan(segment, start, segment.opened_len, Patience::ClosedOnly, &mut |offset, record| {
-            // Legacy lines are found by their number, and what cannot be addressed needs no entry.
-            if offset >> OFFSET_BITS == 0 && !record.id.is_empty() && !record.id.starts_with("LEGACY-LINE-") {
-                entries.push((Key::Id(&record.id).hash(), offset));
-                if let Some(key) = &record.idempotency_key {
-                    entries.push((Key::Idempotency(key).hash(), offset));
-                }
-                if offset >= next_mark {
-                    marks.push(offset);
-                    next_mark = offset + MARK_SPACING;
-                }
-            }
-            ControlFlow::Continue(())
-        })?;
-    // Within legacy lines there is no opener to resume from yet.
-    let covered = if end.resume.state == super::parse::State::Between { end.resume.offset } else { 0 };
-    Ok(Collected { entries, marks, covered })
-}
-
-impl Header {
-    /// Whether the file up to the covered end is the one that was indexed.
-    fn fits(&self, segment: &Segment) -> io::Result<bool> {
-        Ok(self.identity == segment.identity && self.tail == tail_before(segment, self.covered)?)
-    }
-
-    fn advance(&mut self, segment: &Segment, found: &Collected) -> io::Result<()> {
-        self.covered = found.covered;
-        self.count += found.entries.len() as u64;
-        self.tail = tail_before(segment, self.covered)?;
-        self.marks.extend(&found.marks);
-        let surplus = self.marks.len().saturating_sub(MAX_MARKS);
-        self.marks.drain(..surplus);
-        Ok(())
-    }
-
-    fn encode(&self) -> Vec<u8> {
-        let mut page = Vec::with_capacity(PAGE);
-        page.extend_from_slice(MAGIC);
-        for value in [self.identity.device, self.identity.inode, self.covered, self.count, self.slots] {
-            page.extend_from_slice(&value.to_le_bytes());
-        }
-        page.extend_from_slice(&self.tail);
-        page.extend_from_slice(&(self.marks.len() as u64).to_le_bytes());
-        for mark in &self.marks {
-            page.extend_from_slice(&mark.to_le_bytes());
-        }
-        page.resize(PAGE - 4, 0);
-        let crc = crc32fast::hash(&page);
-        page.extend_from_slice(&crc.to_le_bytes());
-        page
-    }
-
-    fn decode(page: &[u8]) -> Option<Self> {
-        let (content, crc) = page.split_at_checked(PAGE - 4)?;
-        if &content[..8] != MAGIC || crc32fast::hash(content).to_le_bytes() != crc {
-            return None;
-        }
-        let marks = usize::try_from(u64_at(content, MARKS_AT - 8)).ok()?.min(MAX_MARKS);
-        Some(Self {
-            identity: FileIdentity { device: u64_at(content, 8), inode: u64_at(content, 16) },
-            covered: u64_at(content, 24),
-            count: u64_at(content, 32),
-            slots: u64_at(content, 40).max(1),
-            tail: content[48..48 + TAIL].try_into().ok()?,
-            marks: (0..marks).map(|index| u64_at(content, MARKS_AT + index * 8)).collect(),
-        })
-    }
-}
-
-/// The bytes before an offset, as evidence that the file up to there is the one that was indexed.
-fn tail_before(segment: &Segment, offset: u64) -> io::Result<[u8; TAIL]> {
-    let mut tail = [0; TAIL];
-    let start = offset.saturating_sub(TAIL as u64);
-    let wanted = usize::try_from(offset - start).unwrap_or(TAIL);
-    match segment.file.read_exact_at(&mut tail[..wanted], start) {
-        Ok(()) => Ok(tail),
-        // A file that has become shorter is no longer the one that was indexed.
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok([0; TAIL]),
-        Err(error) => Err(error),
-    }
-}
-
-fn home(hash: u64, slots: u64) -> u64 {
-    hash % slots
-}
-
-fn fingerprint(hash: u64) -> u64 {
-    hash >> OFFSET_BITS
-}
-
-fn slot_of(hash: u64, offset: u64) -> u64 {
-    (fingerprint(hash) << OFFSET_BITS) | (offset + 1)
-}
-
 fn slot_offset(position: u64) -> u64 {
     PAGE as u64 + position * 8
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    bytes[at..at + 8].try_into().map_or(0, u64::from_le_bytes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_header_survives_its_page_and_damage_is_noticed() {
-        let header = Header {
-            identity: FileIdentity { device: 1, inode: 2 },
-            covered: 3,
-            count: 4,
-            slots: 8,
-            tail: [7; TAIL],
-            marks: (0..MAX_MARKS as u64).collect(),
-        };
-        let mut page = header.encode();
-        assert_eq!(page.len(), PAGE);
-        assert_eq!(Header::decode(&page), Some(header));
-        page[30] ^= 1;
-        assert_eq!(Header::decode(&page), None);
-        assert_eq!(Header::decode(&page[..100]), None);
-    }
 }

@@ -15,8 +15,8 @@
 //!
 //! - `record`, `timestamp`, `message_id`, `idempotency`: the words; `wire`: how they look outside.
 //! - `header`, `body`, `legacy`, `parse`: bytes to records and back. They do no I/O.
-//! - `layout`, `place`, `lock`, `segment`: files: where they are, opening without following links, locking, streaming,
-//!   archives in order.
+//! - `layout`, `place`, `folder`, `identity`, `lock`, `segment`: files: where they are, opening without following links,
+//!   telling them apart, locking, streaming, archives in order.
 //! - `append`, `posting`, `commit`, `writer`, `repair`, `rotate`: the writer's side.
 //! - `read`, `view`, `lookup`, `index`, `tail`, `follow`, `cursor`, `discover`: the reader's side.
 //!
@@ -37,9 +37,11 @@ mod body;
 mod commit;
 mod cursor;
 mod discover;
+mod folder;
 mod follow;
 mod header;
 mod idempotency;
+mod identity;
 mod index;
 mod layout;
 mod legacy;
@@ -67,11 +69,12 @@ use std::sync::Mutex;
 pub use append::{AppendError, AppendErrorKind, Appended};
 pub use cursor::{CursorError, CursorErrorKind, Mark, ReaderCursor};
 pub use discover::{BUS_NAMES, DiscoverError, Scope, discover};
+pub use folder::{OpenError, OpenErrorKind};
 pub use follow::{FollowStop, Follower};
 pub use idempotency::{IdempotencyKey, IdempotencyKeyError};
 pub use message_id::MessageId;
 pub use options::BusOptions;
-pub use place::{BusPath, BusPathError, OpenError, OpenErrorKind, PLAIN_BUS, PROJECT_BUS, TASK_BUS};
+pub use place::{BusPath, BusPathError, PLAIN_BUS, PROJECT_BUS, TASK_BUS};
 pub use read::{ReadError, ReadErrorKind};
 pub use record::{BodyState, Draft, Link, Message, Parent, REPLY_TO, RESERVED_META_PREFIX, Record};
 pub use tail::{FollowEvent, FollowFrom, Polled};

@@ -12,10 +12,10 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use super::MessageBus;
+use super::folder::OpenError;
 use super::idempotency::IdempotencyKey;
 use super::index::Key;
 use super::lookup;
-use super::place::OpenError;
 use super::record::{Message, Record};
 use super::segment::{self, Patience, Position, Start};
 use super::view::View;

@@ -15,9 +15,9 @@ use std::ops::ControlFlow;
 use rustix::fs::OFlags;
 
 use super::body::Ending;
+use super::folder::Folder;
 use super::message_id;
 use super::parse::{self, Scanner, State, Step, Unfinished};
-use super::place::Folder;
 use super::segment::{self, Patience, Position, Segment};
 
 const FIRST_WINDOW: u64 = 4 << 10;

@@ -12,8 +12,9 @@ use std::io;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
+use super::folder::{Folder, OpenError, OpenErrorKind};
+use super::identity::FileIdentity;
 use super::lock;
-use super::place::{FileIdentity, Folder, OpenError, OpenErrorKind};
 use super::segment::{self, ArchiveStamp};
 use super::timestamp::{Civil, Timestamp};
 

@@ -17,9 +17,10 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{Dir, OFlags};
 
 use super::body::Ending;
+use super::folder::{Folder, OpenError};
+use super::identity::FileIdentity;
 use super::lock;
 use super::parse::{Scanner, State, Step};
-use super::place::{FileIdentity, Folder, OpenError};
 use super::record::Record;
 
 const CHUNK: usize = 1 << 20;

@@ -13,9 +13,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{AtFlags, CWD};
 
+use super::folder::Folder;
+use super::identity::FileIdentity;
 use super::index::{Index, Key};
 use super::lookup;
-use super::place::{BusPath, FileIdentity, Folder};
+use super::place::BusPath;
 use super::read::ReadErrorKind;
 use super::segment::{self, Archive, Patience, Position, Segment, Start};
 

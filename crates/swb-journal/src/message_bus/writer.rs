@@ -18,10 +18,11 @@ use rustix::io::Errno;
 
 use super::MessageBus;
 use super::append::{Answer, AppendErrorKind, Appended, Posted};
+use super::folder::Folder;
 use super::idempotency::IdempotencyKey;
+use super::identity::FileIdentity;
 use super::lock;
 use super::message_id::{self, MessageId};
-use super::place::{FileIdentity, Folder};
 use super::posting::Posting;
 use super::repair::{self, Known};
 use super::rotate;

@@ -5,25 +5,26 @@
 //! turn and waits for its end, the second leaves. A run of the daemon outlives us: there the first Ctrl-C waits a moment
 //! for a second one, which leaves the run as it is.
 
+mod ending;
+mod interrupts;
+
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::time::Duration;
 
-use rustix::process::{getpid, kill_process};
 use serde_json::Value;
 use swb_proto::agent::{Command, Event, Frame, PROTOCOL_VERSION};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 
-use super::link::{Ended, Incoming, Link};
+use super::link::{Incoming, Link};
 use super::prompt::ID;
-use super::screen::{FRAME, Size};
-use super::signals::{Signal, Signals};
+use super::screen::FRAME;
+use super::signals::Signals;
 use super::view::{Outcome, View};
 use crate::exit_code;
 use crate::failure::Failure;
-use crate::plain;
 use crate::terminal::keyboard::{Key, Keyboard};
 use crate::terminal::out::Out;
+use ending::{gone, in_the_end, outcome};
 
 /// How long an agent may take until it says `ready`.
 const START_PATIENCE: Duration = Duration::from_secs(10);
@@ -31,15 +32,10 @@ const START_PATIENCE: Duration = Duration::from_secs(10);
 const STATS_PATIENCE: Duration = Duration::from_secs(2);
 /// How long the last words may take when somebody wants to leave.
 const LAST_WORDS: Duration = Duration::from_millis(200);
-/// How long a first Ctrl-C waits for a second where that leaves the run at work.
-const SECOND_THOUGHT: Duration = Duration::from_millis(700);
-const ABORTING: &str = "aborting; Ctrl-C again leaves at once";
-const MAY_LEAVE: &str = "aborting; Ctrl-C again now leaves it at work";
 const STATS: &str = "run-stats";
 const STATE: &str = "run-state";
 /// In the answer to a prompt: how many calls were denied because nobody could be asked.
 pub(super) const DENIED: &str = "denied";
-const ABORT: &str = "run-abort";
 
 /// How a run ended before its turn did.
 enum Cut {
@@ -277,65 +273,6 @@ impl Drive {
             keyboard.forget();
         }
     }
-
-    fn signal(&mut self, signal: Signal) -> Result<(), Cut> {
-        match signal {
-            Signal::Interrupt if self.interrupted || self.stage != Stage::Running => {
-                return Err(Cut::Left(exit_code::ABORTED));
-            }
-            Signal::Interrupt if self.bond == Bond::Watch => return Err(Cut::Left(exit_code::ABORTED)),
-            Signal::Interrupt => {
-                self.interrupted = true;
-                match self.view.screen().filter(|_| self.bond == Bond::Run) {
-                    Some(screen) => {
-                        screen.aborting(MAY_LEAVE);
-                        self.abort_at = Some(Instant::now() + SECOND_THOUGHT);
-                    }
-                    None => self.abort(),
-                }
-            }
-            Signal::HangUp => return Err(Cut::Left(exit_code::HUNG_UP)),
-            Signal::Terminate => return Err(Cut::Left(exit_code::TERMINATED)),
-            Signal::Resize => {
-                if let Some(screen) = self.view.screen() {
-                    screen.resized(Size::now());
-                }
-            }
-            Signal::Stop => self.stop(),
-            Signal::Continue => self.resume(),
-        }
-        Ok(())
-    }
-
-    fn abort(&mut self) {
-        self.abort_at = None;
-        self.link.send(Command::Abort { id: ABORT.to_owned() });
-        if let Some(screen) = self.view.screen() {
-            screen.aborting(ABORTING);
-        }
-    }
-
-    /// Ctrl-Z: the shell gets its terminal back as it was, until we go on.
-    fn stop(&mut self) {
-        let mut out = Vec::new();
-        if let Some(screen) = self.view.screen() {
-            screen.pause(&mut out);
-        }
-        let _ = std::io::stdout().lock().write_all(&out).and_then(|()| std::io::stdout().flush());
-        if let Some(keyboard) = &self.keyboard {
-            keyboard.restore();
-        }
-        let _ = kill_process(getpid(), rustix::process::Signal::STOP);
-    }
-
-    fn resume(&mut self) {
-        if let Some(keyboard) = &self.keyboard {
-            keyboard.quieten();
-        }
-        if let Some(screen) = self.view.screen() {
-            screen.resized(Size::now());
-        }
-    }
 }
 
 async fn next_key(keyboard: &mut Option<Keyboard>) -> Key {
@@ -360,56 +297,4 @@ async fn write_rest(mut view: View, out: Out) {
         }
     }
     out.finish().await;
-}
-
-fn outcome(body: &BTreeMap<String, Value>) -> Outcome {
-    let is = |key: &str| body.get(key).and_then(Value::as_bool).unwrap_or(false);
-    match body.get("error").and_then(Value::as_str) {
-        _ if is("cancelled") => Outcome::Aborted,
-        _ if is("ok") => Outcome::Done,
-        Some(error) => Outcome::Failed(error.to_owned()),
-        None => Outcome::Failed("the agent does not say why".to_owned()),
-    }
-}
-
-/// `told`: who looks at a screen has seen why.
-fn in_the_end(outcome: Outcome, denied: u64, told: bool) -> Result<u8, Failure> {
-    match outcome {
-        Outcome::Done if denied > 0 => {
-            let calls = if denied == 1 { "one call was".to_owned() } else { format!("{denied} calls were") };
-            Err(Failure::new(format!("{calls} denied, because nobody was there to ask"))
-                .code(exit_code::NOBODY_TO_ASK)
-                .hint("run it on a terminal, or with --detach and answer with `swb approvals`"))
-        }
-        Outcome::Failed(_) if told => Ok(exit_code::TURN_FAILED),
-        Outcome::Done => Ok(exit_code::SUCCESS),
-        Outcome::Aborted => Ok(exit_code::ABORTED),
-        Outcome::Failed(message) => {
-            Err(Failure::new("the turn failed").code(exit_code::TURN_FAILED).cause(plain::text(&message)))
-        }
-    }
-}
-
-/// What is told of an agent that went away.
-fn gone(starting: bool, ended: Option<Ended>) -> Failure {
-    let (how, code, said) = match ended {
-        Some(Ended { how, code, said }) => (how, code, said),
-        None => Default::default(),
-    };
-    let said = plain::text(said.trim());
-    if starting && let Some(rest) = said.strip_prefix("error: ") {
-        // Its own words are better than ours about them.
-        let mut lines = rest.lines().map(str::trim);
-        let code = code.filter(|code| *code != exit_code::SUCCESS).unwrap_or(exit_code::FAILURE);
-        let failure = Failure::new(lines.next().unwrap_or_default()).code(code);
-        return lines.fold(failure, |failure, line| match line.strip_prefix("hint: ") {
-            Some(hint) => failure.hint(hint),
-            None => failure.cause(line),
-        });
-    }
-    let cause = if said.is_empty() { how } else { format!("{how}\n{said}") };
-    Failure::new("the agent went away in the middle of the turn")
-        .code(exit_code::AGENT_GONE)
-        .cause(cause)
-        .hint("`swb run --continue` goes on from what it had said")
 }
