@@ -36,7 +36,7 @@ impl Queue {
         Queue { state: Mutex::new(state), filled: Condvar::new(), limit_bytes }
     }
 
-    /// Whether nothing waits, and something might.
+    /// Whether nothing waits, and the log is not closed.
     pub(super) fn is_free(&self) -> bool {
         let state = self.state();
         state.waiting.is_empty() && !state.closed
