@@ -41,7 +41,8 @@ pub enum Visitor<'a> {
 
 /// Whoever is behind a connection, as the gate knows them.
 pub trait Guest: Send + Sync + std::fmt::Debug {
-    /// The caller that this guest is in a context. What the context claims about the actor is a claim.
+    /// The caller that this guest is in a context: the same in the same context, for as long as it stays. What the
+    /// context claims about the actor is a claim.
     fn caller(&self, context: Meta) -> Caller;
 
     /// May this be done now?

@@ -22,6 +22,7 @@ use crate::visit::{Visit, Visitor};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const LONGEST_REQUEST_ID: usize = 200;
+/// Room for `req-`, 20 digits, `-` and 12 digits.
 const LONGEST_OWN_ID: usize = 40;
 /// Requests since the start, from a number that no other process began with.
 static COUNT: LazyLock<AtomicU64> = LazyLock::new(|| AtomicU64::new(getrandom::u64().unwrap_or_default()));

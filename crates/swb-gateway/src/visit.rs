@@ -1,7 +1,8 @@
 //! A request and whoever sent it, on its way through the gate of the house.
 //!
 //! Who connected was asked once, when the connection came; a token says as whom a request wants to act. The gate knows
-//! better if the two do not fit: a user's token in the hands of an agent is worth nothing.
+//! better if the two do not fit: a user's token in the hands of an agent is worth nothing. Whom the two make together is
+//! kept until a request comes with another token, or as part of something.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -224,5 +225,26 @@ impl From<&Failure> for BusError {
     fn from(failure: &Failure) -> Self {
         let code = if failure.is_internal() { ERR_HANDLER } else { ERR_INVALID_PARAMS };
         BusError::new(code, failure.message())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_acts_is_kept_until_it_is_somebody_else_or_part_of_something() {
+        let visitor = Visitor::new(None);
+        let ada = Principal::agent("ada").unwrap();
+        let first = visitor.caller(&Principal::User, None);
+        assert!(Arc::ptr_eq(&first, &visitor.caller(&Principal::User, None)));
+        for principal in [&ada, &Principal::User, &ada, &ada, &Principal::User] {
+            assert_eq!(visitor.caller(principal, None).actor(), &principal.actor());
+        }
+        let part = CorrelationId::try_from("cor_1".to_owned()).unwrap();
+        assert_eq!(visitor.caller(&Principal::User, Some(part.clone())).correlation(), Some(&part));
+        assert_eq!(visitor.caller(&Principal::User, None).correlation(), None);
+        assert_eq!(visitor.caller(&ada, Some(part)).actor(), &ada.actor());
+        assert_eq!(visitor.caller(&Principal::User, None).actor(), &Principal::User.actor());
     }
 }

@@ -89,6 +89,7 @@ mod tests {
     use swb_rules::policy::{Actor, Answer, Resource, Source};
 
     use super::*;
+    use crate::record::Shown;
 
     fn input(action: &str) -> Input {
         Input::new(Actor::User { id: "ada".to_owned() }, action, Resource::House)
@@ -116,6 +117,11 @@ mod tests {
             {
                 for _ in 0..2 {
                     assert_eq!(memory.decide(&input, rules, Approved::No).answer, answer);
+                }
+                let other = Input { contained: true, ..input.clone() };
+                for input in [&input, &other, &input] {
+                    let ruling = memory.decide(input, rules, Approved::No);
+                    assert_eq!(ruling.question(), &Shown::of(input), "each answer has its own question");
                 }
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! <config>/policy/*.cedar            ─┐                 (permit, forbid, ask; beside the rules everyone starts with)
-//! <project>/.switchboard/policy/*.cedar ├─ Layer ─► Policy::decide ─► Decision
+//! <project>/.switchboard/policy/*.cedar ├─ Layer ─► Policy::decide ─► Ruling
 //! rules given to a session           ─┘                 (forbid, ask)
 //!        ▲ files change: reload, one thread, woken by the system
 //! ```

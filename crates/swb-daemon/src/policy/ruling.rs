@@ -1,4 +1,7 @@
 //! What the rules have said to a question, and the question as the record shows it.
+//!
+//! How something is shown is the record's business ([`Shown`]); here it is made once for an answer that is remembered and
+//! recorded many times.
 
 use std::ops::Deref;
 

@@ -6,7 +6,7 @@
 //!          └─► Started ─ ended ──────────────────────┘
 //! ```
 //!
-//! * `command` – a command under way. `shown` – what of its arguments is kept. `refusal` – when nothing can be kept.
+//! * `command` – a command under way. `shown` – what of its arguments, and of the question to the rules, is kept. `refusal` – when nothing can be kept.
 //! * `tool` – what was decided about the call of an agent's tool.
 //! * `care` – holds, purges, and `anchor`: the end of the record told to a place outside.
 //! * `events` – the recorder as the keeper of the bus: events of weight are recorded before anybody sees them, and read

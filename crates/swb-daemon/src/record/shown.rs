@@ -23,7 +23,7 @@ const CONTEXT: &str = "_meta";
 const TYPED: &str = "terminal.input";
 
 /// Something as the record shows it, made once and shown as often as wanted.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Shown {
     pub(super) json: Json,
     /// The rules of redaction that found something in it.
@@ -56,7 +56,7 @@ pub(super) fn arguments(method: &str, args: &RawValue, found: &mut Vec<&'static 
     if is_shown_whole && is_plain_json(args) {
         return Some(raw.to_owned().into());
     }
-    // What is JSON and still cannot be read holds a number that is too large.
+    // What is JSON and still cannot be read holds a number that is too large, half a character, or is nested too deep.
     let mut value: Value =
         serde_json::from_str(args).unwrap_or_else(|_| json!({ "unreadable_bytes": args.len() }));
     if let Value::Object(members) = &mut value {

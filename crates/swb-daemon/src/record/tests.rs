@@ -286,6 +286,7 @@ fn arguments_of_any_shape_are_taken() {
         ("\"text\"", Some(json!("text"))),
         ("{\"_meta\":{}}", None),
         ("[1e999,\n2]", Some(json!({ "unreadable_bytes": 10 }))),
+        ("[\"\\ud800\"]", Some(json!({ "unreadable_bytes": 10 }))),
     ] {
         let seen = super::shown::arguments("a.b", &raw(args), &mut Vec::new());
         assert_eq!(seen, shown.map(Into::into), "{args}");

@@ -74,7 +74,8 @@ struct Asking<'a> {
     ctx: &'a CallContext,
     params: &'a DecideParams,
     home: &'a Home,
-    input: &'a Input,
+    /// As the record shows it.
+    question: &'a Shown,
 }
 
 /// Where the session of whoever asks works.
@@ -102,8 +103,8 @@ impl PolicyDesk {
         };
         let place =
             Place { project_root: home.project_root.as_deref(), session_id: home.session_id.as_deref() };
-        let asking = Asking { ctx, params: &params, home: &home, input: &input };
         let decision = self.policy.decide(&input, &place, Approved::No);
+        let asking = Asking { ctx, params: &params, home: &home, question: decision.question() };
         if decision.answer != Answer::NeedsApproval {
             return self.settled(&asking, self.told(&decision, None), None, BY_RULE).await;
         }
@@ -146,7 +147,7 @@ impl PolicyDesk {
         basis: Option<String>,
         because: &'static str,
     ) -> BusResult {
-        let Asking { ctx, params, home, input } = asking;
+        let Asking { ctx, params, home, question } = asking;
         let outcome = match (decided.decision, &basis) {
             (Verdict::Allow, Some(_)) => "approved",
             (Verdict::Allow, None) => "allow",
@@ -178,7 +179,7 @@ impl PolicyDesk {
                 actor: ctx.caller().actor(),
                 meta: &meta,
                 decision,
-                attributes: &Shown::of(input),
+                attributes: question,
                 outcome: told,
             })
             .await?;

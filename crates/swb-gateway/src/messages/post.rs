@@ -1,12 +1,13 @@
 //! Posting: one message, one answer.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -37,7 +38,7 @@ pub(crate) async fn post_v1(
     body: Body,
 ) -> Result<Response, Failure> {
     let (scope, draft) = draft::for_v1(&draft::read_message(body).await?)?;
-    post(&app, &visit, &scope, once.of(draft)).await
+    post(&app, &visit, &scope, once.of(draft)?).await
 }
 
 /// `POST /api/projects/{project}[/tasks/{task}]/messages`.
@@ -49,26 +50,28 @@ pub(crate) async fn post_path(
     body: Body,
 ) -> Result<Response, Failure> {
     let draft = draft::for_path(&draft::read_message(body).await?, &scope)?;
-    post(&app, &visit, &scope, once.of(draft)).await
+    post(&app, &visit, &scope, once.of(draft)?).await
 }
 
-/// The header that lets a message be posted only once, however often it is sent.
+/// The header that lets a message be posted only once, however often it is sent. It is judged when the body has been
+/// read: a client that is still sending would not hear what is wrong.
 #[derive(Debug)]
-pub(crate) struct Once(Option<IdempotencyKey>);
+pub(crate) struct Once(Option<HeaderValue>);
 
 impl Once {
-    fn of(self, draft: Draft) -> Draft {
-        Draft { idempotency_key: self.0, ..draft }
+    fn of(self, draft: Draft) -> Result<Draft, Failure> {
+        let Some(key) = self.0 else { return Ok(draft) };
+        let key = IdempotencyKey::new(key.to_str().unwrap_or_default().trim());
+        let key = key.map_err(|error| Failure::bad_request(error.to_string()))?;
+        Ok(Draft { idempotency_key: Some(key), ..draft })
     }
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Once {
-    type Rejection = Failure;
+    type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
-        let Some(key) = parts.headers.get("idempotency-key") else { return Ok(Once(None)) };
-        let key = IdempotencyKey::new(key.to_str().unwrap_or_default().trim());
-        key.map(|key| Once(Some(key))).map_err(|error| Failure::bad_request(error.to_string()))
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Once(parts.headers.get("idempotency-key").cloned()))
     }
 }
 

@@ -205,6 +205,24 @@ fn posting_twice_under_one_key_is_posting_once() {
 }
 
 #[test]
+fn a_key_that_cannot_be_one_is_told_after_the_whole_body_was_taken() {
+    let house = House::new();
+    let mut connection = Connection::open(house.address());
+    let bearer = house.bearer();
+    let long = json!({ "body": "x".repeat(900_000) }).to_string();
+    for key in ["", "é", &"k".repeat(1000)] {
+        let headers = [("Authorization", bearer.as_str()), ("Idempotency-Key", key)];
+        connection.request("POST", "/api/projects/p/messages", &headers, Some(long.as_bytes()));
+        let answer = connection.answer();
+        assert_eq!(answer.status, 400, "{answer:?}");
+        assert!(answer.error().1.contains("key"), "{answer:?}");
+        connection.request("POST", "/api/projects/p/messages", &headers, Some(b"{"));
+        assert!(connection.answer().error().1.contains("invalid json"), "the body comes first");
+    }
+    assert!(house.get("/api/projects/p/messages").ids().is_empty());
+}
+
+#[test]
 fn one_connection_serves_many_requests() {
     let house = House::new();
     let mut connection = Connection::open(house.address());

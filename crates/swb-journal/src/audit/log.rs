@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! append ─► queue ─► writer ─► file ─► ticket            Written: whoever comes writes for all who wait
-//!                      ▲
-//!                  log's thread, which also syncs        Synced
+//!    │                 ▲ ▲
+//!    └─ nobody there ──┘ log's thread, which also syncs  Synced
 //! ```
 //!
 //! An append that finds the writer busy waits for it; when its turn comes, its entry has usually been written along with
-//! others. Invariants: a ticket says yes only when its line is in the file (and on the disk, if that was asked for);
+//! others. One that waits anyway and finds the writer free and the queue empty writes at once; it looks at the queue with
+//! the writer in hand, so nobody who came before is behind it. Invariants: a ticket says yes only when its line is in the file (and on the disk, if that was asked for);
 //! numbers follow the order of appends; after one failed write or sync every later append fails.
 
 use std::fs::{File, OpenOptions};
@@ -192,6 +193,8 @@ impl AuditLog {
             // A thread that panicked has poisoned the log; there is nothing left to write.
             let _ = thread.join();
         }
+        // Who was let in before the queue was closed and has not come to write.
+        self.shared.lead();
         let safe = self.sync();
         let _ = self.lock.unlock();
         safe

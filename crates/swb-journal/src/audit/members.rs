@@ -140,9 +140,20 @@ mod tests {
     use proptest::option::of;
     use proptest::prelude::*;
     use serde_json::json;
+    use serde_json::value::RawValue;
 
-    use super::super::{Cut, Kind, Moment, Status};
+    use super::super::{Cut, Hold, HoldScope, Json, Kind, Moment, PurgeProof, Status};
     use super::*;
+
+    fn hold() -> Hold {
+        let scope = HoldScope::Session { session_id: "sess_1".to_owned() };
+        Hold { id: "hold_1".to_owned(), scope, reason: "asked \"for\"".to_owned() }
+    }
+
+    fn purge() -> PurgeProof {
+        let reason = "old".to_owned();
+        PurgeProof { retention_days: 90, reason, records: 7, spans: Vec::new(), holds: vec![hold()] }
+    }
 
     fn kind() -> impl Strategy<Value = Kind> {
         use Kind::{End, Event, Hold, Other, Purge, Recovered, Release, Start};
@@ -174,8 +185,14 @@ mod tests {
             decision in of(decision()),
             redacted in vec(".*", 0..3),
             json in vec(of(".*"), 4),
+            held in any::<bool>(),
         ) {
-            let json = |at: usize| json[at].as_ref().map(|text| json!({ "x": [text, 1.5, null] }).into());
+            let json = |at: usize| {
+                let json = json[at].as_ref().map(|text| json!({ "x": [text, 1.5, null] }))?;
+                // As it is made here, and as it may have come.
+                let text = if at.is_multiple_of(2) { format!("{json:#}") } else { json.to_string() };
+                Some(Json::from(RawValue::from_string(text).unwrap()))
+            };
             let text = |at: usize| texts[at].clone();
             let entry = Entry {
                 of: numbers[0],
@@ -203,7 +220,9 @@ mod tests {
                 sequence: numbers[3],
                 payload: json(3),
                 redacted,
+                hold: held.then(hold),
                 release: text(13),
+                purge: held.then(|| Box::new(purge())),
                 recovered: numbers[0].map(|bytes| Cut { segment: 7, offset: 8, bytes }),
                 ..Entry::bare(kind, Moment::from_unix_millis(millis))
             };

@@ -13,7 +13,7 @@
 //!                                                     └─► crate::ledger (search)
 //! ```
 //!
-//! - `entry`, `record`, `moment`, `hash`, `key`: the words.
+//! - `entry`, `json`, `record`, `moment`, `hash`, `key`: the words; `members`: an entry as text.
 //! - `line`, `header`: the layout, without I/O. `segment`, `lines`, `seek`: files, streaming, halving.
 //! - `append`, `queue`, `ticket`, `writer`, `log`, `open`, `recover`: the writer's side.
 //! - `read`, `records`, `follow`, `points`, `verify`, `export`, `bundle`: the reader's side. `hold`, `purge`, `retention`: what is kept and for how long.

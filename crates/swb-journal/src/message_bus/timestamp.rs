@@ -79,7 +79,8 @@ impl Timestamp {
     /// The same instant written in UTC.
     #[must_use]
     pub fn to_utc(self) -> Self {
-        Self { offset_minutes: 0, ..self }
+        // An offset may have led from the last year to the one after it.
+        Self::of(self.seconds, self.nanos)
     }
 
     /// The UTC offset in minutes it was written with.
@@ -235,6 +236,26 @@ mod tests {
         assert_eq!(time.to_string(), "2026-02-23T21:17:10+02:00");
         assert_eq!(time.to_utc().to_string(), "2026-02-23T19:17:10Z");
         assert_eq!(time.civil().hour, 21);
+        for (own, utc) in [
+            ("9999-12-31T23:59:59.5-01:00", "9999-12-31T23:59:59.999999999Z"),
+            ("0000-01-01T00:00:00+01:00", "0000-01-01T00:00:00Z"),
+        ] {
+            let time = Timestamp::parse_rfc3339(own).unwrap();
+            assert_eq!((time.to_string(), time.to_utc().to_string()), (own.to_owned(), utc.to_owned()));
+        }
+    }
+
+    /// The same text in the usual way.
+    fn spelled(time: Timestamp) -> String {
+        let Civil { year, month, day, hour, minute, second, nanos } = time.civil();
+        let fraction = if nanos == 0 { String::new() } else { format!(".{nanos:09}") };
+        let fraction = fraction.trim_end_matches('0');
+        let (sign, minutes) = (if time.offset_minutes < 0 { '-' } else { '+' }, time.offset_minutes.abs());
+        let zone = match minutes {
+            0 => "Z".to_owned(),
+            _ => format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60),
+        };
+        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}{zone}")
     }
 
     proptest! {
@@ -250,9 +271,7 @@ mod tests {
             let text = time.to_string();
             let back = Timestamp::parse_rfc3339(&text).unwrap();
             prop_assert_eq!((back.unix_nanos(), back.offset_minutes()), (time.unix_nanos(), offset_minutes));
-            let mut written = Vec::new();
-            time.write_to(&mut written);
-            prop_assert_eq!(String::from_utf8(written).unwrap(), text);
+            prop_assert_eq!(text, spelled(time));
             prop_assert_eq!(Timestamp::from_unix_nanos(time.unix_nanos()), time);
         }
     }

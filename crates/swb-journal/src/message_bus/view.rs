@@ -11,8 +11,6 @@ use std::cell::OnceCell;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rustix::fs::{AtFlags, CWD};
-
 use super::folder::Folder;
 use super::identity::FileIdentity;
 use super::index::{Index, Key};
@@ -35,10 +33,10 @@ impl Kept {
     /// The live file as it is now, if it still is the one that was kept.
     fn live(&self, path: &BusPath) -> Option<Segment> {
         let kept = self.files().as_ref()?.live.clone();
-        if let Ok(stat) = rustix::fs::statat(CWD, path.file(), AtFlags::SYMLINK_NOFOLLOW)
-            && FileIdentity::from(&stat) == kept.identity
+        if let Ok((identity, opened_len)) = FileIdentity::at(path.file())
+            && identity == kept.identity
         {
-            return Some(Segment { opened_len: u64::try_from(stat.st_size).unwrap_or(0), ..kept });
+            return Some(Segment { opened_len, ..kept });
         }
         // Rotated, replaced or removed: holding on to it would only keep its space on the disk.
         *self.files() = None;

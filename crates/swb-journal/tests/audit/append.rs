@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use swb_journal::audit::{
-    AppendError, AuditLog, AuditOptions, Durability, Entry, Kind, OpenError, Status, Verdict,
+    AppendError, AuditLog, AuditOptions, Durability, Entry, Kind, OpenError, Status, Ticket, Verdict,
 };
 
 use crate::support::{World, at, end, event, small, start, synced};
@@ -43,7 +43,12 @@ fn many_threads_get_numbers_without_gaps_and_each_finds_its_own_record() {
                 std::thread::spawn(move || {
                     let append = |n| {
                         let entry = Entry { command_id: Some(format!("{thread}/{n}")), ..event(n) };
-                        (log.append_now(&entry).unwrap().number, entry.command_id.unwrap())
+                        // With a ticket and without, side by side.
+                        let receipt = match thread % 2 {
+                            0 => log.append_now(&entry),
+                            _ => log.append(&entry).and_then(Ticket::wait),
+                        };
+                        (receipt.unwrap().number, entry.command_id.unwrap())
                     };
                     (0..100).map(append).collect::<Vec<_>>()
                 })
@@ -60,6 +65,19 @@ fn many_threads_get_numbers_without_gaps_and_each_finds_its_own_record() {
         assert_eq!(found.last().unwrap().0, 800);
         assert!(world.segments().len() > 3);
         assert_eq!(world.verify(&[log.head()]).verdict, Verdict::Anchored);
+    }
+}
+
+#[test]
+fn a_log_that_is_closed_takes_nothing_more() {
+    for durability in [Durability::Written, Durability::Synced] {
+        let world = World::new();
+        let log = world.open_with(AuditOptions { durability, ..small(64 << 10) }).0;
+        log.append_now(&event(1)).unwrap();
+        log.close().unwrap();
+        assert!(matches!(log.append_now(&event(2)), Err(AppendError::Closed)));
+        assert!(matches!(log.append(&event(2)).map(drop), Err(AppendError::Closed)));
+        assert_eq!(world.records().len(), 1);
     }
 }
 
