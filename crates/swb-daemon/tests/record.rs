@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
 use serde_json::{Value, json};
-use swb_journal::audit::{AuditReader, Kind, Record, verify};
+use swb_journal::audit::{AuditReader, Kind, Record, Status, verify};
 use swb_proto::{Meta, TopicGlob};
 use testkit::World;
 
@@ -189,6 +189,24 @@ fn a_command_over_the_socket_is_recorded_with_its_decision_before_it_is_answered
         (&told["payload"]["outcome"], &told["payload"]["decision_id"]),
         (&json!("ok"), &json!(decision.id))
     );
+}
+
+#[test]
+fn a_refused_command_is_recorded_with_what_was_asked() {
+    let mut world = World::new();
+    world.start();
+    // The rules say no to the one; to the other, who poses as the house, the gate does not listen.
+    for (kind, id, method, code) in
+        [("agent", "sess_x", "grant.revoke", -32011), ("system", "system_daemon", "workspace.list", -32010)]
+    {
+        let params = json!({ "grant_id": "grt_1", "_meta": { "actor": { "kind": kind, "id": id } } });
+        let line = json!({"jsonrpc":"2.0","id":1,"method":method,"params":params});
+        assert_eq!(world.wire().ask(&line)["error"]["code"], code);
+        let records = records(&world);
+        let [start, end] = about(&records, method)[..] else { panic!("{records:?}") };
+        assert_eq!(start.entry.attributes.as_ref().unwrap().value()["action"], method);
+        assert_eq!(end.entry.status, Some(Status::Denied), "{kind}");
+    }
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::failure::{Failure, unauthorized};
 use crate::host::{Addressed, Names, Stranger};
 use crate::metrics::Metrics;
 use crate::routes;
-use crate::visit::{Visit, Visitor};
+use crate::visit::{Connected, Visit};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const LONGEST_REQUEST_ID: usize = 200;
@@ -40,11 +40,11 @@ impl Front {
     /// Answers one request, whatever it is.
     pub(crate) async fn serve(
         &self,
-        visitor: &Visitor,
+        connected: &Connected,
         request: Request<hyper::body::Incoming>,
     ) -> Result<Response, Infallible> {
         let id = request_id(request.headers());
-        let mut response = match self.admit(visitor, &id, request.map(Body::new)) {
+        let mut response = match self.admit(connected, &id, request.map(Body::new)) {
             Ok(request) => self.route(request).await,
             Err(response) => *response,
         };
@@ -60,7 +60,7 @@ impl Front {
     /// The request with its principal, or what to tell the stranger.
     fn admit(
         &self,
-        visitor: &Visitor,
+        connected: &Connected,
         id: &HeaderValue,
         mut request: Request<Body>,
     ) -> Result<Request<Body>, Box<Response>> {
@@ -100,7 +100,7 @@ impl Front {
         }
         if let Some(principal) = principal {
             let trace = request.headers().get("traceparent").and_then(|trace| trace.to_str().ok());
-            let visit = Visit::new(visitor, &principal, id, trace);
+            let visit = Visit::new(connected, &principal, id, trace);
             // Commands are refused, and recorded, at the gate; the rest is refused here.
             if visit.is_impostor() && !routes::is_command(request.uri().path()) && !is_open(request.uri()) {
                 return refuse(Failure::forbidden("this token is somebody else's").into_response());

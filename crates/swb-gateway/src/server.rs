@@ -10,7 +10,7 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use swb_bus::gate;
+use swb_bus::gate::Visitor;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
@@ -19,7 +19,7 @@ use crate::eager::Eager;
 use crate::front::Front;
 use crate::metrics::{Counted, Metrics};
 use crate::patience::Patience;
-use crate::visit::Visitor;
+use crate::visit::Connected;
 
 /// How long a connection may take to send the head of a request.
 const HEAD_PATIENCE: Duration = Duration::from_secs(30);
@@ -93,13 +93,13 @@ async fn connection(stream: TcpStream, peer: SocketAddr, front: Arc<Front>, mut 
         (Some(_), Err(_)) => return,
         (Some(gate), Ok(here)) => {
             let gate = Arc::clone(gate);
-            let meet = move || gate.meet(&gate::Visitor::Network { from: peer, to: here });
+            let meet = move || gate.meet(&Visitor::Network { from: peer, to: here });
             let Ok(guest) = tokio::task::spawn_blocking(meet).await else { return };
             Some(guest)
         }
     };
-    let visitor = Visitor::new(guest);
-    let service = service_fn(|request| front.serve(&visitor, request));
+    let connected = Connected::new(guest);
+    let service = service_fn(|request| front.serve(&connected, request));
     let served = http1::Builder::new()
         .timer(Patience::default())
         .header_read_timeout(HEAD_PATIENCE)

@@ -26,33 +26,35 @@ use crate::messages::Scope;
 
 /// Whoever is at the other end of a connection.
 #[derive(Debug)]
-pub(crate) struct Visitor {
+pub(crate) struct Connected {
     guest: Option<Arc<dyn Guest>>,
     /// As whom it acted last. Nearly all connections act as one principal from the first request to the last.
     last: Mutex<Option<(Principal, Arc<Caller>)>>,
 }
 
-impl Visitor {
+impl Connected {
     /// Without a guest there is no gate, and a token says it all.
     pub(crate) fn new(guest: Option<Arc<dyn Guest>>) -> Self {
-        Visitor { guest, last: Mutex::default() }
+        Connected { guest, last: Mutex::default() }
     }
 
     fn caller(&self, principal: &Principal, correlation_id: Option<CorrelationId>) -> Arc<Caller> {
-        let is_part_of_something = correlation_id.is_some();
+        let make = |correlation_id| {
+            let context = Meta { actor: Some(principal.actor()), correlation_id, ..Meta::default() };
+            Arc::new(in_context(self.guest.as_ref(), context))
+        };
+        if correlation_id.is_some() {
+            return make(correlation_id);
+        }
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, caller)) = &*last
-            && known == principal
-            && !is_part_of_something
-        {
-            return Arc::clone(caller);
+        match &*last {
+            Some((known, caller)) if known == principal => Arc::clone(caller),
+            _ => {
+                let caller = make(None);
+                *last = Some((principal.clone(), Arc::clone(&caller)));
+                caller
+            }
         }
-        let context = Meta { actor: Some(principal.actor()), correlation_id, ..Meta::default() };
-        let caller = Arc::new(in_context(self.guest.as_ref(), context));
-        if !is_part_of_something {
-            *last = Some((principal.clone(), Arc::clone(&caller)));
-        }
-        caller
     }
 }
 
@@ -85,13 +87,13 @@ struct About<'a> {
 impl Visit {
     /// `trace` is the trace that the request says it is part of.
     pub(crate) fn new(
-        visitor: &Visitor,
+        connected: &Connected,
         principal: &Principal,
         request_id: &HeaderValue,
         trace: Option<&str>,
     ) -> Self {
-        let caller = visitor.caller(principal, trace.and_then(TraceParent::correlation));
-        Visit { guest: visitor.guest.clone(), caller, request_id: request_id.clone() }
+        let caller = connected.caller(principal, trace.and_then(TraceParent::correlation));
+        Visit { guest: connected.guest.clone(), caller, request_id: request_id.clone() }
     }
 
     /// The same request, in a session.
@@ -234,17 +236,17 @@ mod tests {
 
     #[test]
     fn whoever_acts_is_kept_until_it_is_somebody_else_or_part_of_something() {
-        let visitor = Visitor::new(None);
+        let connected = Connected::new(None);
         let ada = Principal::agent("ada").unwrap();
-        let first = visitor.caller(&Principal::User, None);
-        assert!(Arc::ptr_eq(&first, &visitor.caller(&Principal::User, None)));
+        let first = connected.caller(&Principal::User, None);
+        assert!(Arc::ptr_eq(&first, &connected.caller(&Principal::User, None)));
         for principal in [&ada, &Principal::User, &ada, &ada, &Principal::User] {
-            assert_eq!(visitor.caller(principal, None).actor(), &principal.actor());
+            assert_eq!(connected.caller(principal, None).actor(), &principal.actor());
         }
         let part = CorrelationId::try_from("cor_1".to_owned()).unwrap();
-        assert_eq!(visitor.caller(&Principal::User, Some(part.clone())).correlation(), Some(&part));
-        assert_eq!(visitor.caller(&Principal::User, None).correlation(), None);
-        assert_eq!(visitor.caller(&ada, Some(part)).actor(), &ada.actor());
-        assert_eq!(visitor.caller(&Principal::User, None).actor(), &Principal::User.actor());
+        assert_eq!(connected.caller(&Principal::User, Some(part.clone())).correlation(), Some(&part));
+        assert_eq!(connected.caller(&Principal::User, None).correlation(), None);
+        assert_eq!(connected.caller(&ada, Some(part)).actor(), &ada.actor());
+        assert_eq!(connected.caller(&Principal::User, None).actor(), &Principal::User.actor());
     }
 }

@@ -44,11 +44,11 @@ impl Guest for Known {
         let ruling = errand.decide(Approved::No);
         match ruling.answer {
             Answer::Allow => errand.go(&ruling, None),
-            Answer::Deny => errand.deny(&ruling, None, |error| error),
+            Answer::Deny => errand.deny(&ruling, None, None),
             Answer::NeedsApproval => match self.house.approvals.covers(&errand.question.input) {
                 Some(grant) => errand.go_if_still_allowed(Some(grant.id)),
                 None if errand.can_wait => Admission::Wait(errand.lasting().ask(ruling).boxed()),
-                None => errand.deny(&ruling, None, |error| error.because("APPROVAL_CANNOT_BE_AWAITED")),
+                None => errand.deny(&ruling, None, Some("APPROVAL_CANNOT_BE_AWAITED")),
             },
         }
     }
@@ -158,22 +158,20 @@ impl<'a> Errand<'a> {
         if ruling.answer == Answer::Allow {
             return self.go(&ruling, approval_id);
         }
-        self.deny(&ruling, approval_id, |error| error)
+        self.deny(&ruling, approval_id, None)
     }
 
-    /// Refuses what the rules do not allow.
-    fn deny(
-        &self,
-        ruling: &Ruling,
-        approval_id: Option<String>,
-        tell: impl FnOnce(BusError) -> BusError,
-    ) -> Admission {
+    /// Refuses what the rules do not allow; `because` is a finer reason than that.
+    fn deny(&self, ruling: &Ruling, approval_id: Option<String>, because: Option<&'static str>) -> Admission {
         let recorded = self.recorded(ruling, approval_id);
         let message = format!("{} is not allowed: {}", self.method, ruling.reason());
-        let error = BusError::new(ERR_POLICY_DENIED, message)
+        let mut error = BusError::new(ERR_POLICY_DENIED, message)
             .with("decision_id", recorded.id.clone())
             .with("rule_ids", recorded.rules.clone());
-        self.refuse(ruling.question(), Some(recorded), tell(error))
+        if let Some(because) = because {
+            error = error.because(because);
+        }
+        self.refuse(ruling.question(), Some(recorded), error)
     }
 
     /// Records a refusal. Where that cannot be done, its cause is told instead.

@@ -8,8 +8,10 @@
 //!
 //! An append that finds the writer busy waits for it; when its turn comes, its entry has usually been written along with
 //! others. One that waits anyway and finds the writer free and the queue empty writes at once; it looks at the queue with
-//! the writer in hand, so nobody who came before is behind it. Invariants: a ticket says yes only when its line is in the file (and on the disk, if that was asked for);
-//! numbers follow the order of appends; after one failed write or sync every later append fails.
+//! the writer in hand, so nobody who came before is behind it.
+//!
+//! Invariants: a ticket says yes only when its line is in the file (and on the disk, if that was asked for); numbers
+//! follow the order of appends; after one failed write or sync every later append fails.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
